@@ -1,0 +1,59 @@
+# Everything a fresh clone needs is done here: Python >= 3.10, make and a package index are enough.
+#
+#   make demo      install, then convert a trained network into four number formats
+#   make test      install with the development tools, then lint, types and tests
+#   make bench     install, then measure this machine
+#   make clean     remove build output and caches;  make distclean: also the environment
+#
+# PYTHON=python3.12 chooses the interpreter of a new environment, WORKERS=8 the number of test processes.
+# Paths are relative throughout, so that a clone's own path may contain spaces.
+
+PYTHON ?= python3
+WORKERS ?= 2
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --quiet --disable-pip-version-check
+
+.PHONY: help demo test bench clean distclean
+
+help:
+	@sed -n '3,6s/^# *//p' Makefile
+
+demo: $(VENV)/installed
+	@$(PY) examples/digits/demo.py
+
+test: $(VENV)/dev
+	@$(PY) -m ruff check .
+	@$(PY) -m mypy
+	@$(PY) -m pytest -n $(WORKERS)
+
+bench: $(VENV)/installed
+	@$(VENV)/bin/bittrue bench
+
+# The stamps make a repeated call quick; a changed pyproject.toml installs again.
+$(VENV)/created:
+	@$(PYTHON) -c 'import sys; v = sys.version_info; \
+	  v >= (3, 10) or sys.exit("bittrue needs Python 3.10 or newer; %s is %d.%d. Try: make PYTHON=python3.12" \
+	  % (sys.executable, *v[:2]))'
+	@echo "Setting up $(VENV) (once) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) install --upgrade 'pip>=25.1'
+	@touch $@
+
+$(VENV)/installed: pyproject.toml $(VENV)/created
+	@echo "Installing bittrue ..."
+	@$(PIP) install --editable .
+	@touch $@
+
+# pip >= 25.1 reads the dependency group of pyproject.toml.
+$(VENV)/dev: pyproject.toml $(VENV)/installed
+	@echo "Installing the development tools ..."
+	@$(PIP) install --group dev
+	@touch $@
+
+clean:
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean
+	rm -rf $(VENV)
