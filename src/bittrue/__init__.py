@@ -1,0 +1,1 @@
+"""Bit-true number formats, casts and block layouts of AI accelerators."""
