@@ -1,12 +1,13 @@
 """Loops that turn float bit patterns into codes; they know plain arrays and numbers, no format.
 
-The arithmetic, stated once.  `a` is the source pattern without its sign, doubled (so that one shift drops the sign and
-every later shift count is at least 1).  `m` is its exponent field, kept between the lowest normal binade of the source
-and the lowest normal binade of the target, `emin`.  ``q = a - m + hidden`` then is the doubled significand, plus one
-`hidden` unit per binade above `emin`; ``kept = q >> shift`` is the rank (the code without sign) rounded down, and
-``rest``, the dropped bits moved to the top of the word, is compared with a threshold that depends on the rounding rule:
-half a unit in the nearest modes, zero or "never" in the directed ones.  ``t = (kept & t_lsb) ^ t_sign`` selects the
-threshold, so the ten deterministic modes are four numbers.
+The arithmetic, stated once.  `a` is the source pattern without its sign, doubled (one shift drops the sign, and every
+later shift count is at least 1).  `m` is its exponent field minus 1, cut to the range from 0 (subnormal sources have
+the exponent of the lowest binade) to the target's lowest normal binade.  ``q = a - m`` then is the doubled significand,
+hidden bit included, plus one hidden unit per binade above the target's lowest; ``kept = q >> shift`` is the rank (the
+code without sign) rounded down.  The rank goes up if `rest`, the dropped bits moved to the top of the word, exceeds a
+threshold: half a unit minus t in the nearest modes; zero if t and "never" otherwise in the directed ones; t depends on
+the lowest kept bit or on the sign.  So the deterministic modes are four numbers, and subnormals, normals and carries
+into the next binade are one formula.
 """
 
 from typing import Any
@@ -24,6 +25,7 @@ from .ops import (
     lit,
     lshr,
     lt,
+    lt_signed,
     max_,
     min_,
     ne,
@@ -97,54 +99,97 @@ def ieee_parameters(
     half = 1 << (width - 1)
     field = fraction_bits + 1
     hidden = 1 << field
-    total = emin + drop + 1
-    lowest = max(0, total - (fraction_bits + 3)) << field
-    stay, leave = (half, half - 1) if nearest else (ones, 0)
+    if t_lsb and t_sign:
+        raise ValueError("t_lsb=1 and t_sign=1: a rounding rule may look at the kept bit or at the sign, not at both")
+    if emin + drop + 1 >= 1 << (width - field):
+        raise ValueError(
+            f"emin={emin}, drop={drop}: the target's lowest binade is out of the reach of these lanes; widen"
+        )
+    # half - t in the nearest modes; in the directed ones zero if t, otherwise a threshold that is never exceeded
+    flip = (ones if nearest else 0) ^ (ones if t_const else 0) if t_lsb else 0
+    offsets = []
+    for t in (t_const, t_const ^ t_sign):
+        at_zero = half - t if nearest else (0 if t else ones)  # the threshold where the lowest kept bit is 0
+        offsets.append(at_zero - flip)
+    symmetric = (
+        sign_bit != 0
+        and zero_neg in (0, sign_bit)
+        and over_neg == over_pos | sign_bit
+        and inf_neg == inf_pos | sign_bit
+        and max_code_neg in (None, max_code)
+    )
     numbers = [
         field,
         hidden,
         ones << field,
-        lowest,
-        emin << field,
-        total << field,
+        (emin << field) - hidden,
+        (emin + drop) << field,
         drop + 1,
+        fraction_bits + 3,
         width,
-        half - 1,
         t_lsb,
-        t_const,
-        t_const ^ t_sign,
-        stay,
-        leave,
-        hidden - 1 if daz else 0,
-        max(flush_below, 1),
-        sign_bit,
-        zero_neg,
+        flip,
+        *offsets,
         max_code,
-        max_code if max_code_neg is None else max_code_neg,
         over_pos,
-        over_neg,
         inf_pos,
-        inf_neg,
+        0 if zero_neg else 1,
+        sign_bit,
         nan_pos,
         nan_neg,
+        0 if symmetric and not flush_below and not daz else 1,
+        hidden - 1 if daz else 0,
+        max(flush_below, 1),
+        zero_neg,
+        max_code if max_code_neg is None else max_code_neg,
+        over_neg,
+        inf_neg,
+        1,  # as a number LLVM cannot know, it keeps min(low, 1) one instruction
     ]
     return np.array([number & ones for number in numbers], dtype)
 
 
 @njit(nogil=True, error_model="numpy")
-def _code(kept: Any, rest: Any, a: Any, u: Any, rule: Any, result: Any) -> Any:
-    """Round `kept` up or not, then put sign, zero, overflow, Inf and NaN in their places."""
-    top, t_lsb, t_pos, t_neg, stay, leave, tiny, floor = rule
-    (inf, sign_bit, zero_neg, max_pos, max_neg, over_pos, over_neg, inf_pos, inf_neg, nan_pos, nan_neg) = result
-    zero = lit(u, 0)
-    negative = gt(u, top)
-    t = xor(and_(kept, t_lsb), select(negative, t_neg, t_pos))
-    rank = select(gt(rest, select(eq(t, 0), stay, leave)), add(kept, 1), kept)
+def _split(a: Any, binades: Any) -> Any:
+    """`kept` and `rest` of doubled magnitude patterns `a`."""
+    field, hidden, inf, emin, total, limit, width = binades
+    m = min_(sub(max_(and_(a, inf), hidden), hidden), emin)
+    q = sub(a, m)
+    shift = min_(lshr(sub(total, m), field), limit)
+    return lshr(q, shift), shl(q, sub(width, shift))
+
+
+@njit(nogil=True, error_model="numpy")
+def _round(kept: Any, rest: Any, negative: Any, rule: Any) -> Any:
+    """The rounded rank."""
+    lsb, flip, offset_pos, offset_neg = rule
+    threshold = add(xor(and_(kept, lsb), flip), select(negative, offset_neg, offset_pos))
+    return select(gt(rest, threshold), add(kept, 1), kept)
+
+
+@njit(nogil=True, error_model="numpy")
+def _symmetric(rank: Any, a: Any, negative: Any, codes: Any) -> Any:
+    """The code of a rank where the codes of negative values are those of positive ones and a sign bit."""
+    inf, max_code, over, inf_code, first_signed, sign_bit, nan_pos, nan_neg = codes
+    code = select(gt(rank, max_code), over, rank)
+    code = select(eq(a, inf), inf_code, code)
+    code = select(negative, select(lt(code, first_signed), code, or_(code, sign_bit)), code)
+    return select(gt(a, inf), select(negative, nan_neg, nan_pos), code)
+
+
+@njit(nogil=True, error_model="numpy")
+def _general(rank: Any, a: Any, negative: Any, codes: Any, more: Any) -> Any:
+    """The code of a rank where every result may be different for negative values, and small ones may be flushed."""
+    inf, max_code, over, inf_code, _first_signed, sign_bit, nan_pos, nan_neg = codes
+    tiny, floor, zero_neg, max_neg, over_neg, inf_neg = more
+    zero = lit(rank, 0)
     rank = select(gt(a, tiny), rank, zero)
     code = or_(rank, select(negative, sign_bit, zero))
-    code = select(lt(rank, floor), select(negative, zero_neg, zero), code)
-    code = select(gt(rank, select(negative, max_neg, max_pos)), select(negative, over_neg, over_pos), code)
-    code = select(eq(a, inf), select(negative, inf_neg, inf_pos), code)
+    small = lt(rank, floor)
+    code = select(small, select(negative, zero_neg, zero), code)
+    rank = select(small, zero, rank)
+    code = select(gt(rank, select(negative, max_neg, max_code)), select(negative, over_neg, over), code)
+    code = select(eq(a, inf), select(negative, inf_neg, inf_code), code)
     return select(gt(a, inf), select(negative, nan_neg, nan_pos), code)
 
 
@@ -156,44 +201,76 @@ def encode_ieee(src: Any, dst: Any, parameters: Any) -> None:
     """
     widest_vectors()
     p = parameters
-    field, hidden, inf, lowest, emin, total, shift, width = p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]
-    rule = (p[8], p[9], p[10], p[11], p[12], p[13], p[14], p[15])
-    result = (inf, p[16], p[17], p[18], p[19], p[20], p[21], p[22], p[23], p[24], p[25])
-    if emin == hidden:  # the exponent range of the source: one shift for all
-        rest_shift = sub(width, shift)
+    shift = p[5]
+    back = sub(p[7], shift)
+    binades = (p[0], p[1], p[2], p[3], p[4], p[6], p[7])
+    rule = (p[8], p[9], p[10], p[11])
+    codes = (p[2], p[12], p[13], p[14], p[15], p[16], p[17], p[18])
+    more = (p[20], p[21], p[22], p[23], p[24], p[25])
+    if p[19]:
         for i in range(src.size):
             u = src[i]
+            negative = lt_signed(u, 0)
             a = shl(u, 1)
-            dst[i] = _code(lshr(a, shift), shl(a, rest_shift), a, u, rule, result)
-    else:
+            kept, rest = _split(a, binades)
+            dst[i] = _general(_round(kept, rest, negative, rule), a, negative, codes, more)
+    elif p[3]:
         for i in range(src.size):
             u = src[i]
+            negative = lt_signed(u, 0)
             a = shl(u, 1)
-            b = max_(a, lowest)
-            m = min_(max_(and_(b, inf), hidden), emin)
-            q = add(sub(b, m), hidden)
-            s = lshr(sub(total, m), field)
-            dst[i] = _code(lshr(q, s), shl(q, sub(width, s)), a, u, rule, result)
+            kept, rest = _split(a, binades)
+            dst[i] = _symmetric(_round(kept, rest, negative, rule), a, negative, codes)
+    else:  # the exponent range of the source: one shift for all
+        for i in range(src.size):
+            u = src[i]
+            negative = lt_signed(u, 0)
+            a = shl(u, 1)
+            dst[i] = _symmetric(_round(lshr(a, shift), shl(a, back), negative, rule), a, negative, codes)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def encode_narrow(src: Any, dst: Any, parameters: Any) -> None:
     """Encode like `encode_ieee`, in lanes of half the source's width.
 
-    Each block of patterns is first cut to its upper half, rounded to odd (the dropped bits OR-ed into the lowest bit).
-    That is exact if the target has at least two fraction bits fewer than the upper half: 5 from float32 (uint32,
-    `parameters` uint16 with ``fraction_bits=7``), 18 from float64 (uint64, uint32 with ``fraction_bits=20``).
+    `src` is the source viewed as pairs (lower half, upper half): float32 as uint16, float64 as uint32, twice as long as
+    `dst`.  The fraction bits in these lanes are those of the upper half: 7 from float32, 20 from float64.  The lower
+    half becomes a sticky bit below the doubled upper half, which is exact for every rule if the target has at least one
+    fraction bit less than the upper half.  A target that is the upper half itself (bfloat16 from float32: ``drop=0``
+    and ``emin=1``) is exact too: there the lower half is the dropped part.
     """
     widest_vectors()
-    block = np.empty(BLOCK, parameters.dtype)
-    half = block.itemsize * 8
-    for start in range(0, src.size, BLOCK):
-        part = src[start : start + BLOCK]
-        for i in range(part.size):
-            u = part[i]
-            low = shl(u, half)
-            block[i] = or_(lshr(u, half), select(ne(low, 0), lit(u, 1), lit(u, 0)))
-        encode_ieee(block[: part.size], dst[start : start + BLOCK], parameters)
+    p = parameters
+    upper = p[3] == 0 and p[5] == 1
+    one = p[26]
+    binades = (p[0], p[1], p[2], p[3], p[4], p[6], p[7])
+    rule = (p[8], p[9], p[10], p[11])
+    codes = (p[2], p[12], p[13], p[14], p[15], p[16], p[17], p[18])
+    more = (p[20], p[21], p[22], p[23], p[24], p[25])
+    if p[19]:
+        for i in range(dst.size):
+            low = src[2 * i]
+            u = src[2 * i + 1]
+            negative = lt_signed(u, 0)
+            a = or_(shl(u, 1), min_(low, one))
+            kept, rest = _split(a, binades)
+            rest = select(upper, low, rest)
+            dst[i] = _general(_round(kept, rest, negative, rule), a, negative, codes, more)
+    elif not upper:
+        for i in range(dst.size):
+            low = src[2 * i]
+            u = src[2 * i + 1]
+            negative = lt_signed(u, 0)
+            a = or_(shl(u, 1), min_(low, one))
+            kept, rest = _split(a, binades)
+            dst[i] = _symmetric(_round(kept, rest, negative, rule), a, negative, codes)
+    else:
+        for i in range(dst.size):
+            low = src[2 * i]
+            u = src[2 * i + 1]
+            negative = lt_signed(u, 0)
+            a = or_(shl(u, 1), min_(low, one))
+            dst[i] = _symmetric(_round(lshr(a, 1), low, negative, rule), a, negative, codes)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -222,11 +299,54 @@ def encode_half(src: Any, dst: Any, saturate: Any, codes: Any) -> None:
 def encode_sticky(src: Any, dst: Any, table: Any, shift: Any) -> None:
     """Encode by a table of the upper bits: index = (u >> shift) | (any dropped bit set).
 
-    `src` is uint16, uint32 or uint64, `table` and `dst` are uint8 or uint16, `table` has ``2**(width - shift)`` entries.
+    `src` is uint16, uint32 or uint64 with ``width - shift <= 16``, `table` has ``2**(width - shift)`` entries; `table`
+    and `dst` have one dtype.  The indices of a block are computed first, in vectors; then one load, one store each.
     """
-    n = lit(src[0] if src.size else src.dtype.type(0), shift)
-    mask = sub(shl(lit(n, 1), n), 1)
-    for i in range(src.size):
-        u = src[i]
-        index = or_(lshr(u, n), select(ne(and_(u, mask), 0), lit(u, 1), lit(u, 0)))
-        dst[i] = table[index]
+    widest_vectors()
+    block = np.empty(BLOCK, np.uint16)
+    count = lit(src.dtype.type(0), shift)
+    mask = sub(shl(lit(count, 1), count), 1)
+    for start in range(0, src.size, BLOCK):
+        part = src[start : start + BLOCK]
+        out = dst[start : start + BLOCK]
+        for i in range(part.size):
+            u = part[i]
+            block[i] = or_(lshr(u, count), select(ne(and_(u, mask), 0), lit(u, 1), lit(u, 0)))
+        for i in range(part.size):
+            out[i] = table[block[i]]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def encode_hybrid32(src: Any, dst: Any, table: Any) -> None:
+    """Encode float32 bit patterns (uint32) into hifloat8 under HYBRID rounding; `dst` and `table` are uint8.
+
+    HYBRID differs from half-to-away (TA) where the exponent E has 4 <= |E| <= 23: there the increment is F >= T, with
+    F the 14 bits that start at the first dropped bit and T the 14 lowest bits of the fraction.  So the first dropped
+    bit is replaced by that comparison, and `table`, of 8192 TA results indexed by sign, exponent and four fraction bits
+    (``u >> 19``), gives the code.  At E = -23 every bit is dropped and the first dropped bit is the hidden one;
+    replacing it by 0 lowers the exponent by one, which TA maps to zero.  A NaN is looked up with its quiet bit set.
+    """
+    widest_vectors()
+    block = np.empty(BLOCK, np.uint16)
+    for start in range(0, src.size, BLOCK):
+        part = src[start : start + BLOCK]
+        out = dst[start : start + BLOCK]
+        for i in range(part.size):
+            u = part[i]
+            zero = lit(u, 0)
+            one = lit(u, 1)
+            u = or_(u, select(gt(shl(u, 1), 0xFF000000), lit(u, 0x400000), zero))
+            e = sub(and_(lshr(u, 23), 0xFF), 127)
+            size = min_(e, sub(zero, e))
+            # bits kept: 2 up to |E| = 7, 1 up to 15, 0 up to 22, none of the significand at 23
+            dropped = add(
+                add(select(gt(size, 7), one, zero), select(gt(size, 15), one, zero)),
+                add(select(gt(size, 22), one, zero), 7),
+            )
+            significand = or_(and_(u, 0x7FFFFF), 0x800000)
+            f = and_(lshr(significand, dropped), 0x3FFF)
+            up = select(lt(f, and_(u, 0x3FFF)), zero, one)
+            changed = add(u, shl(sub(up, lshr(f, 13)), add(dropped, 13)))
+            block[i] = lshr(select(lt(sub(size, 4), 20), changed, u), 19)
+        for i in range(part.size):
+            out[i] = table[block[i]]

@@ -67,8 +67,19 @@ lt = _comparison("<")  # unsigned comparisons
 gt = _comparison(">")
 eq = _comparison("==")
 ne = _comparison("!=")
+lt_signed = _comparison("<", signed=True)
 min_ = _extremum("<")
 max_ = _extremum(">")
+
+
+@intrinsic
+def leading_zeros(typingctx: Any, x: Any) -> Any:
+    """The number of zero bits above the highest set bit; the width for zero."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0))
+
+    return x(x), codegen
 
 
 @intrinsic

@@ -1,0 +1,226 @@
+"""Counter-based random bits, and stochastic rounding of float bit patterns with them.
+
+Element number i of a stream has the 32 bits r = high word of ``finalise(key + (i + 1) * GOLDEN)`` with
+``key = finalise(seed + GOLDEN)`` and splitmix64's finaliser: a pure function of seed and i, on any number of threads.
+A value goes up iff ``floor(dropped * 2**32) + r >= 2**32``, where `dropped` is the dropped part in units of the last
+place.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from .ops import (
+    add,
+    and_,
+    eq,
+    gt,
+    lit,
+    lshr,
+    lt,
+    max_,
+    min_,
+    mul,
+    or_,
+    select,
+    shl,
+    sub,
+    widest_vectors,
+    xor,
+)
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+@njit(nogil=True, error_model="numpy")
+def _finalise(z: Any) -> Any:
+    """splitmix64's finaliser (Steele, Lea, Flood 2014, variant 13 of Stafford's mixers)."""
+    z = mul(xor(z, lshr(z, 30)), np.uint64(0xBF58476D1CE4E5B9))
+    z = mul(xor(z, lshr(z, 27)), np.uint64(0x94D049BB133111EB))
+    return xor(z, lshr(z, 31))
+
+
+@njit(nogil=True, error_model="numpy")
+def _bits(key: Any, index: Any) -> Any:
+    """The 32 random bits of element `index`, in 64-bit lanes."""
+    return lshr(_finalise(add(key, mul(add(lit(key, index), 1), GOLDEN))), 32)
+
+
+@njit(nogil=True, error_model="numpy")
+def _round(significand: Any, shift: Any, random: Any) -> Any:
+    """``significand >> shift``, stochastically rounded; all in 64-bit lanes, any shift."""
+    near = min_(shift, 63)
+    rest = and_(significand, sub(shl(lit(significand, 1), near), 1))
+    up_to_32 = min_(shift, 32)
+    scaled = shl(rest, sub(lit(shift, 32), up_to_32))
+    scaled = lshr(scaled, min_(sub(shift, up_to_32), 63))
+    return add(lshr(significand, near), lshr(add(scaled, random), 32))
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def random_bits(seed: Any, start: Any, dst: Any) -> None:
+    """Write the random bits of elements `start`, `start` + 1, ... of stream `seed` (np.uint64) to `dst` (uint32)."""
+    widest_vectors()
+    key = _finalise(add(seed, GOLDEN))
+    for i in range(dst.size):
+        dst[i] = _bits(key, start + i)
+
+
+def stochastic_parameters(
+    *,
+    fraction_bits: int,
+    width: int,
+    max_rank: int,
+    over_pos: int,
+    over_neg: int,
+    inf_pos: int,
+    inf_neg: int,
+    nan_pos: int,
+    nan_neg: int,
+    sign_bit: int,
+    zero_neg: int,
+    flush_below: int = 0,
+    daz: int = 0,
+    max_rank_neg: int | None = None,
+) -> np.ndarray:
+    """Return the parameter array (uint64) of `encode_stochastic`.
+
+    Parameters
+    ----------
+    fraction_bits, width : int
+        Of the source patterns: 23 and 32 for float32, 52 and 64 for float64, 10 and 16 for float16.
+    max_rank, max_rank_neg : int
+        Largest finite rank; the second for negative values (default: the same; 0 for unsigned targets).
+    over_pos, over_neg, inf_pos, inf_neg, nan_pos, nan_neg, sign_bit, zero_neg : int
+        Codes as in `bittrue.kernels.encode.ieee_parameters`.
+    flush_below, daz : int
+        Ranks below the first become zero; 1: source subnormals count as zero.
+    """
+    ones = (1 << 64) - 1
+    hidden = 1 << fraction_bits
+    numbers = [
+        fraction_bits,
+        hidden,
+        ((1 << (width - 1)) - 1) ^ (hidden - 1),
+        width - 1,
+        max_rank,
+        max_rank if max_rank_neg is None else max_rank_neg,
+        over_pos,
+        over_neg,
+        inf_pos,
+        inf_neg,
+        nan_pos,
+        nan_neg,
+        sign_bit,
+        zero_neg,
+        max(flush_below, 1),
+        hidden - 1 if daz else 0,
+    ]
+    return np.array([number & ones for number in numbers], np.uint64)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def encode_stochastic(
+    src: Any,
+    dst: Any,
+    shift_table: Any,
+    base_table: Any,
+    rank_to_code: Any,
+    parameters: Any,
+    seed: Any,
+    start: Any,
+    random: Any,
+) -> None:
+    """Encode float bit patterns with stochastic rounding into any format, tapered ones included.
+
+    A source of exponent field e has the rank ``base_table[e] + round(significand / 2**shift_table[e])`` (hidden bit
+    included, subnormals without); both tables are int64 with one entry per exponent field, bases may be negative.
+    `rank_to_code` (uint64) gives the magnitude code of every rank up to the largest; empty: the rank is the code.
+
+    `src` is uint16, uint32 or uint64; `dst` holds the codes; `parameters` come from `stochastic_parameters`.  `random`
+    (uint32) holds the random bits of each element; where it is empty they are those of stream `seed` (np.uint64) from
+    element `start` on.
+    """
+    widest_vectors()
+    p = parameters
+    fraction_bits, hidden, inf, sign_shift = p[0], p[1], p[2], p[3]
+    max_pos, max_neg, over_pos, over_neg = p[4], p[5], p[6], p[7]
+    inf_pos, inf_neg, nan_pos, nan_neg, sign_bit, zero_neg, floor, tiny = (
+        p[8],
+        p[9],
+        p[10],
+        p[11],
+        p[12],
+        p[13],
+        p[14],
+        p[15],
+    )
+    key = _finalise(add(seed, GOLDEN))
+    fraction = sub(hidden, 1)
+    zero = np.uint64(0)
+    own = random.size == 0
+    identity = rank_to_code.size == 0
+    magnitude_bits = sub(shl(np.uint64(1), sign_shift), 1)
+    for i in range(src.size):
+        u = lit(zero, src[i])
+        a = and_(u, magnitude_bits)
+        negative = gt(u, magnitude_bits)
+        e = lshr(a, fraction_bits)
+        significand = or_(and_(a, fraction), select(gt(e, 0), hidden, zero))
+        r = _bits(key, start + i) if own else lit(zero, random[i])
+        rank = add(_round(significand, lit(zero, shift_table[e]), r), base_table[e])
+        rank = select(gt(a, tiny), rank, zero)
+        rank = select(lt(rank, floor), zero, rank)
+        limit = select(negative, max_neg, max_pos)
+        over = gt(rank, limit)
+        code = rank if identity else rank_to_code[min_(rank, max_(max_pos, max_neg))]
+        code = or_(code, select(negative, sign_bit, zero))
+        code = select(eq(rank, 0), select(negative, zero_neg, zero), code)
+        code = select(over, select(negative, over_neg, over_pos), code)
+        code = select(eq(a, inf), select(negative, inf_neg, inf_pos), code)
+        dst[i] = select(gt(a, inf), select(negative, nan_neg, nan_pos), code)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def encode_int_stochastic(src: Any, dst: Any, parameters: Any, seed: Any, start: Any, random: Any) -> None:
+    """Encode float64 bit patterns (uint64) into integers with stochastic rounding.
+
+    `parameters` are those of `bittrue.kernels.integer.int_parameters` for uint64 lanes; `seed`, `start`, `random` as in
+    `encode_stochastic`.
+    """
+    widest_vectors()
+    p = parameters
+    inf, unit = p[2], p[4]
+    left_limit, left_fill, top, tiny = p[7], p[8], p[9], p[15]
+    mask, max_pos, max_neg, over_pos, over_neg, inf_pos, inf_neg, nan = (
+        p[16],
+        p[17],
+        p[18],
+        p[19],
+        p[20],
+        p[21],
+        p[22],
+        p[23],
+    )
+    key = _finalise(add(seed, GOLDEN))
+    zero = np.uint64(0)
+    own = random.size == 0
+    hidden = lshr(p[1], 1)
+    at_unit = lshr(unit, p[0])
+    for i in range(src.size):
+        u = src[i]
+        negative = gt(u, top)
+        a = shl(u, 1)
+        e = lshr(a, p[0])
+        m = min_(e, at_unit)
+        significand = or_(and_(u, sub(hidden, 1)), select(gt(e, 0), hidden, zero))
+        left = sub(e, m)
+        r = _bits(key, start + i) if own else lit(zero, random[i])
+        magnitude = _round(significand, sub(at_unit, m), r)
+        magnitude = select(gt(a, tiny), magnitude, zero)
+        magnitude = select(gt(left, left_limit), left_fill, shl(magnitude, min_(left, 63)))
+        code = and_(select(negative, sub(zero, magnitude), magnitude), mask)
+        code = select(gt(magnitude, select(negative, max_neg, max_pos)), select(negative, over_neg, over_pos), code)
+        code = select(eq(a, inf), select(negative, inf_neg, inf_pos), code)
+        dst[i] = select(gt(a, inf), nan, code)
