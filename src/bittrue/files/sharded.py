@@ -1,0 +1,105 @@
+"""Sharded checkpoints: several .safetensors files and an index that says which tensor lies in which."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from ..array import Array
+from .base import Codes, FileError, Path, Reader, explained
+from .safetensors import SafetensorsReader, loads
+
+__all__ = ["SUFFIX", "ShardedReader"]
+
+SUFFIX = ".safetensors.index.json"
+_MAX_INDEX = 100_000_000
+
+
+class ShardedReader(Reader):
+    """Reader of a checkpoint through its index; the shards lie in the index's folder.
+
+    Attributes
+    ----------
+    shards : dict of str to SafetensorsReader
+        By file name, in the order of their names.
+    about : dict
+        The index's own "metadata", as it is.
+    """
+
+    def __init__(self, path: Path) -> None:
+        index = _read_index(path)
+        self.about: dict[str, Any] = index.get("metadata") or {}
+        self._shard_of: dict[str, str] = index["weight_map"]
+        folder = os.path.dirname(os.fspath(path))
+        self.shards: dict[str, SafetensorsReader] = {}
+        try:
+            for shard in sorted(set(self._shard_of.values())):
+                self.shards[shard] = _open_shard(path, os.path.join(folder, shard))
+            self._check(path)
+        except BaseException:
+            self.close()
+            raise
+        tensors = {name: info for reader in self.shards.values() for name, info in reader.tensors.items()}
+        metadata: dict[str, str] = {}
+        for reader in self.shards.values():
+            metadata = {**reader.metadata, **metadata}
+        super().__init__(path, tensors, metadata)
+
+    def _check(self, path: Path) -> None:
+        for name, shard in self._shard_of.items():
+            if name not in self.shards[shard].tensors:
+                raise FileError(f"{path}: places tensor {name!r} in {shard}, which does not have it")
+        for shard, reader in self.shards.items():
+            for name in reader.tensors:
+                if self._shard_of.get(name) != shard:
+                    listed = self._shard_of.get(name, "nowhere")
+                    raise FileError(f"{path}: {shard} holds tensor {name!r}, which the index places in {listed}")
+
+    def close(self) -> None:
+        """Close all shards."""
+        for reader in self.shards.values():
+            reader.close()
+
+    def image(self, name: str) -> Codes:
+        """Return a tensor's whole memory image as bytes."""
+        return self.shards[self._shard_of[self[name].name]].image(name)
+
+    def raw(self, name: str, size: int = 1 << 22) -> Iterator[Codes]:
+        """Yield a tensor's memory image in pieces of `size` bytes."""
+        return self.shards[self._shard_of[self[name].name]].raw(name, size)
+
+    def chunks(self, name: str, elements: int = 1 << 20) -> Iterator[Codes]:
+        """Yield a tensor's codes in C order, `elements` at a time."""
+        return self.shards[self._shard_of[self[name].name]].chunks(name, elements)
+
+    def read(self, name: str) -> Array:
+        """Return a whole tensor."""
+        return self.shards[self._shard_of[self[name].name]].read(name)
+
+
+def _open_shard(index: Path, path: str) -> SafetensorsReader:
+    try:
+        return SafetensorsReader(path)
+    except FileNotFoundError:
+        raise FileError(f"{index}: names the shard {os.path.basename(path)}, which is missing beside it") from None
+
+
+def _read_index(path: Path) -> dict[str, Any]:
+    with explained(path), open(path, "rb") as file:
+        text = file.read(_MAX_INDEX + 1)
+    if len(text) > _MAX_INDEX:
+        raise FileError(f"{path}: the index is longer than {_MAX_INDEX} bytes")
+    index: dict[str, Any] = loads(text, path, "the index")
+    shards = index.get("weight_map")
+    if not isinstance(shards, dict):
+        raise FileError(f"{path}: has no weight_map that says which tensor lies in which shard")
+    if not isinstance(index.get("metadata", {}), (dict, type(None))):
+        raise FileError(f"{path}: its metadata must be a JSON object")
+    for name, shard in shards.items():
+        plain = isinstance(shard, str) and not set(shard) & set("/\\:\0") and shard.lower().endswith(".safetensors")
+        if not plain:
+            raise FileError(
+                f"{path}: places tensor {name!r} in {shard!r}, expected the plain name of a .safetensors file beside it"
+            )
+    return index
