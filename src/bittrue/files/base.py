@@ -259,6 +259,10 @@ class Reader:
         info = self[name]
         if size <= 0 or size % 16:
             raise ValueError(f"size={size!r} must be a positive multiple of 16 bytes")
+        return self._pieces(info, size)
+
+    def _pieces(self, info: TensorInfo, size: int) -> Iterator[Codes]:
+        """Yield the memory image in pieces of `size` bytes, a multiple of the item size."""
         buffer = np.empty(min(size, info.nbytes), np.uint8)
         with explained(self._of(info)):
             opened = self._open(info)
@@ -279,8 +283,11 @@ class Reader:
         info = self[name]
         if elements <= 0 or elements % 16:
             raise ValueError(f"elements={elements!r} must be a positive multiple of 16")
+        return self._code_pieces(info, elements)
+
+    def _code_pieces(self, info: TensorInfo, elements: int) -> Iterator[Codes]:
         left = info.elements
-        for data in self.raw(name, image_bytes(info.format, elements)):
+        for data in self._pieces(info, image_bytes(info.format, elements)):
             count = min(elements, left)
             yield self._codes(info, data, count)
             left -= count

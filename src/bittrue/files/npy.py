@@ -187,12 +187,12 @@ class _NumpyOrder(Reader):
         columns = data.view(np.dtype((np.void, info.format.storage.itemsize))).reshape(info.shape[::-1])
         return np.ascontiguousarray(columns.T).reshape(-1).view(np.uint8)
 
-    def raw(self, name: str, size: int = 1 << 22) -> Iterator[Codes]:
-        """Yield a tensor's memory image in pieces; a tensor in Fortran order is read as a whole."""
-        if name not in self._layouts or not self._layouts[name].fortran:
-            yield from super().raw(name, size)
+    def _pieces(self, info: TensorInfo, size: int) -> Iterator[Codes]:
+        """Yield the memory image in pieces; a tensor in Fortran order is read as a whole."""
+        if not self._layouts[info.name].fortran:
+            yield from super()._pieces(info, size)
             return
-        data = self.image(name)
+        data = self.image(info.name)
         for start in range(0, data.size, size):
             yield data[start : start + size]
 

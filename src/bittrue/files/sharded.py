@@ -6,8 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from ..array import Array
-from .base import Codes, FileError, Path, Reader, explained
+from .base import Codes, FileError, Path, Reader, TensorInfo, explained
 from .safetensors import SafetensorsReader, loads
 
 __all__ = ["SUFFIX", "ShardedReader"]
@@ -65,17 +64,8 @@ class ShardedReader(Reader):
         """Return a tensor's whole memory image as bytes."""
         return self.shards[self._shard_of[self[name].name]].image(name)
 
-    def raw(self, name: str, size: int = 1 << 22) -> Iterator[Codes]:
-        """Yield a tensor's memory image in pieces of `size` bytes."""
-        return self.shards[self._shard_of[self[name].name]].raw(name, size)
-
-    def chunks(self, name: str, elements: int = 1 << 20) -> Iterator[Codes]:
-        """Yield a tensor's codes in C order, `elements` at a time."""
-        return self.shards[self._shard_of[self[name].name]].chunks(name, elements)
-
-    def read(self, name: str) -> Array:
-        """Return a whole tensor."""
-        return self.shards[self._shard_of[self[name].name]].read(name)
+    def _pieces(self, info: TensorInfo, size: int) -> Iterator[Codes]:
+        return self.shards[self._shard_of[info.name]]._pieces(info, size)
 
 
 def _open_shard(index: Path, path: str) -> SafetensorsReader:
