@@ -1,0 +1,179 @@
+"""The open questions of Ascend's types and casts: one field each, with the documented default and every candidate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from .. import evidence
+from ..evidence import Question, question
+
+__all__ = ["Choices", "questions"]
+
+_DK = "asc-devkit 82b89a15"
+_CAST = f"{_DK}, Reg Cast.md"
+_S1 = "Ascend C, built-in data types"
+_PP = "pypto 883e7dfb"
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What to do where Ascend's documents contradict each other or say nothing.
+
+    Every field has the documented default; `docs/evidence.md` lists all candidates with their sources. The numbers are
+    those of the list of open questions, which rows of the rule book refer to.
+
+    Raises
+    ------
+    ValueError
+        For a value that is no candidate of its field.
+
+    Examples
+    --------
+    >>> Choices(hybrid_exact="keep").hybrid_overflow
+    'documented'
+    """
+
+    type_matrix: str = question(
+        (1, 31),
+        "Which types does a product have, beyond doubt?",
+        ("doc", "the support table: no bool or int4 on A3, A2 and older, no bfloat16 on 200I/500 A2", _S1),
+        ("devkit_2026", "bool and int4b_t on every product besides", f"{_DK}, the same page"),
+        ("cast_table", "besides, every type that the product's own Cast rows name", f"{_DK}, Cast.md"),
+    )
+    hybrid_exact: str = question(
+        2,
+        "Does HYBRID move exactly representable inputs with |E| >= 4?",
+        ("documented", "yes: F = T = 0 counts as F >= T (16 becomes 20)", f"{_CAST}; hif8.py of matmul_fp8"),
+        ("keep", "no: what hifloat8 holds stays", "intuition, no source"),
+    )
+    hybrid_overflow: str = question(
+        3,
+        "What does HYBRID do with 32768 <= |x| < 49152?",
+        ("documented", "F >= T decides, as in every other binade", _CAST),
+        ("golden_script", "from 40960 on it overflows, whatever F and T are", f"{_DK}, matmul_fp8/scripts/hif8.py"),
+    )
+    half_subnormal: str = question(
+        4,
+        "What becomes of half subnormals on the way to hifloat8?",
+        ("normalise", "they count with their value: 2^-23 gives 0x01", "en_dtypes 0.0.4 (measured); amct 2be20daf"),
+        ("zero", "they become zero", f"not spelled out in {_CAST}"),
+    )
+    bf16_hif8: str = question(
+        5,
+        "How does bfloat16 become hifloat8 (no such cast is documented)?",
+        ("via_float", "as a float32 with low bits of zero: T = 0, and HYBRID rounds up for |E| >= 4", "derived"),
+        ("direct", "T = {lowest fraction bit, 1} of the bfloat16, as for half", "HiFloat8 paper, arXiv 2409.16626"),
+    )
+    fp4_nan_code: int = question(
+        6,
+        "Which fp4 code does -NaN give?",
+        (0x0, "+0, as for +NaN", f"asc-tools 2113e48f; {_DK}"),
+        (0x8, "-0", "en_dtypes 0.0.4"),
+    )
+    mode_table: str = question(
+        7,
+        "Which modes have float to fp8 (one or five) and bfloat16 to fp4 (five or none)?",
+        ("by_call", "Ascend C's table when strict, PyPTO's otherwise", "each document for its own API"),
+        ("ascendc", "fp8: RINT only; fp4: five modes, in default use too", _CAST),
+        ("pypto", "fp8: five modes; fp4: none to choose (RINT), when strict too", _PP),
+    )
+    fp8_nan_sign: str = question(
+        8,
+        "Which byte do a negative overflow and -NaN give in fp8_e4m3fn without saturation?",
+        ("positive", "0x7F for both signs", "asc-tools 2113e48f"),
+        ("keep", "0xFF", "the convention of ml_dtypes"),
+    )
+    e8m0_inf: int = question(
+        9,
+        "Which fp8_e8m0 code does an infinite bfloat16 give?",
+        (0xFE, "the largest value", _CAST),
+        (0xFF, "NaN: the exponent field as it is", f"{_DK}, implementation"),
+    )
+    e8m0_zero_code: str = question(
+        10,
+        "What is the value of fp8_e8m0 code 0x00?",
+        ("min", "2^-127, in bfloat16 the subnormal 0x0040", f"{_S1}, range of table 3; en_dtypes 0.0.4"),
+        ("zero", "bfloat16 +0", f"{_DK}, implementation"),
+    )
+    e8m0_nan: int = question(
+        11,
+        "Which fp8_e8m0 code does NaN give when saturating with CTRL[50] = 0?",
+        (0xFF, "NaN", _CAST),
+        (0x00, "the smallest value, for \"NaN becomes 0.0\"", f"{_DK}, CTRL[48] and CTRL[50]"),
+    )
+    int_to_uint8: str = question(
+        12,
+        "Do int16_t and int32_t to uint8_t saturate by default?",
+        ("saturate", "yes: 32767 gives 255", f"{_DK}, examples of precision_conversion.md; CTRL[59] = 0"),
+        ("cut", "no: the high bits are cut", f"{_DK}, wording of precision_conversion.md"),
+    )
+    entry_ctrl: str = question(
+        13,
+        "Which control state does a kernel find under a framework (`saturation=None`)?",
+        ("reset", "the reset values: everything saturates", f"{_DK}, SetCtrlSpr"),
+        ("host_sets_48", "CTRL[48] = 1: float casts keep Inf and NaN", "possible; unknown"),
+    )
+    directed_overflow: str = question(
+        14,
+        "What does an overflow give without saturation in TRUNC and the directed modes?",
+        ("inf", "Inf in every mode", f"{_DK}, wording"),
+        ("ieee", "the largest finite value where the mode points toward zero", "IEEE 754-2019, 7.4"),
+    )
+    a2a3_special: str = question(
+        15,
+        "What do infinities give in a float to integer cast that keeps low bits, on A2 and A3?",
+        ("limits", "the limits, as on 950", f"{_CAST}, table 4"),
+        ("torch", "+Inf gives -1, -Inf gives 0", "extra code in tests of pto-isa 3186c381"),
+    )
+    double_special: str = question(
+        16,
+        "What do overflow and NaN give when the source is double?",
+        ("like_float", "the same as from float", "assumed; no source"),
+        ("raise", "an error: nobody says", "no source"),
+    )
+    satmode: str = question(
+        19,
+        "What does PyPTO's SaturationMode.OFF do to integers?",
+        ("truncation", "the low bits stay: 300 gives 44 in int8", f"{_PP}, SaturationMode.md and its examples"),
+        ("clamp", "the limits", f"{_PP}, summary sentence"),
+    )
+    pypto_sat_default: str = question(
+        20,
+        "What is the default of pypto.cast's satmode (`saturation=\"pypto\"`)?",
+        ("doc", "OFF for every pair", f"{_PP}, signature"),
+        ("pto", "OFF for six pairs into narrow integers, ON for the others", "test generator of pto-isa 3186c381"),
+    )
+    odd_to_int: str = question(
+        32,
+        "Is CAST_ODD offered from float to integer?",
+        ("refused", "no", f"tables of {_DK}"),
+        ("offered", "yes: 1.5 gives 1, 2.5 gives 3", f"{_DK}, a C API page"),
+    )
+
+    def __post_init__(self) -> None:
+        evidence.check(self)
+
+    def value(self, number: int) -> object:
+        """Return the answer to the question with this number."""
+        return getattr(self, _by_number()[number])
+
+    def answer(self, number: int) -> str:
+        """Return "field=value" for the question with this number."""
+        return f"{_by_number()[number]}={self.value(number)!r}"
+
+
+@cache
+def _by_number() -> dict[int, str]:
+    return {number: q.name for q in questions() for number in q.numbers}
+
+
+def questions() -> list[Question]:
+    """Return the open questions with their candidates, by number.
+
+    Examples
+    --------
+    >>> questions()[0].name
+    'type_matrix'
+    """
+    return evidence.questions(Choices)

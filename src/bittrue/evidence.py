@@ -1,0 +1,127 @@
+"""Open questions as data: fields of a vendor's `Choices` class, and the document that is generated from them.
+
+Where vendors contradict each other or say nothing, behaviour is a named option. A `Choices` class is a frozen dataclass
+whose fields are made by `question`; it knows nothing of the casts that read it.
+
+Run ``python -m bittrue.evidence`` to write `docs/evidence.md` anew.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import Field, field, fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .rounding import suggestion
+
+__all__ = ["Candidate", "Question", "check", "document", "question", "questions"]
+
+
+class Candidate(NamedTuple):
+    """One possible answer: the value of the field, what it means, and who says so."""
+
+    value: Any
+    meaning: str
+    source: str
+
+
+class Question(NamedTuple):
+    """An open question: its numbers in the vendor's list, the field that answers it, the candidates and the default."""
+
+    numbers: tuple[int, ...]
+    name: str
+    text: str
+    candidates: tuple[Candidate, ...]
+    default: Any
+
+
+def question(numbers: int | Sequence[int], text: str, *candidates: tuple[Any, str, str]) -> Any:
+    """Make a dataclass field for an open question; the first candidate is the default.
+
+    Parameters
+    ----------
+    numbers : int or sequence of int
+        Number of the question in the vendor's list (several where one option answers them together).
+    text : str
+        The question in one sentence.
+    candidates
+        ``(value, meaning, source)`` each.
+    """
+    every = tuple(Candidate(*c) for c in candidates)
+    numbered = (numbers,) if isinstance(numbers, int) else tuple(numbers)
+    return field(default=every[0].value, metadata={"numbers": numbered, "text": text, "candidates": every})
+
+
+def questions(choices: type) -> list[Question]:
+    """Return the questions of a `Choices` class in the order of their numbers."""
+    found = [_question(f) for f in fields(choices) if "candidates" in f.metadata]
+    return sorted(found, key=lambda q: q.numbers)
+
+
+def _question(f: Field[Any]) -> Question:
+    return Question(f.metadata["numbers"], f.name, f.metadata["text"], f.metadata["candidates"], f.default)
+
+
+def check(choices: Any) -> None:
+    """Raise `ValueError` for a field whose value is none of its candidates; for ``__post_init__``."""
+    for q in questions(type(choices)):
+        value = getattr(choices, q.name)
+        allowed = [c.value for c in q.candidates]
+        if not any(value == v and type(value) is type(v) for v in allowed):
+            close = suggestion(value, map(str, allowed)) if isinstance(value, str) else ""
+            raise ValueError(
+                f"{q.name}={value!r} is not a candidate{close} ({', '.join(_shown(v) for v in allowed)})"
+            )
+
+
+def document(vendors: Iterable[tuple[str, type]]) -> str:
+    """Return the Markdown text of `docs/evidence.md` for the `Choices` classes of several vendors.
+
+    Parameters
+    ----------
+    vendors : iterable of (heading, class)
+    """
+    lines = [
+        "# Open questions and what bittrue does about them",
+        "",
+        "Generated from the `Choices` classes by `python -m bittrue.evidence`; edit those, not this file.",
+        "",
+        "Where vendor documents disagree or are silent, bittrue does not guess in secret: the behaviour is a field of",
+        "a frozen data class, with the default below. Pass `choices=` to a function to choose another candidate.",
+        "Found evidence that settles one? See CONTRIBUTING.md.",
+    ]
+    for heading, choices in vendors:
+        lines += ["", f"## {heading}", ""]
+        for q in questions(choices):
+            numbers = ", ".join(map(str, q.numbers))
+            lines += [f"### {numbers}. {q.text}", "", f"`{choices.__qualname__}.{q.name}`", ""]
+            lines += ["| value | meaning | source |", "|---|---|---|"]
+            for c in q.candidates:
+                default = " (default)" if c.value == q.default else ""
+                lines.append(f"| `{_shown(c.value)}`{default} | {c.meaning} | {c.source} |")
+            lines.append("")
+        lines.pop()
+    return "\n".join(lines) + "\n"
+
+
+def _shown(value: object) -> str:
+    """Codes are shown in hexadecimal."""
+    return f"0x{value:02X}" if isinstance(value, int) and not isinstance(value, bool) else repr(value)
+
+
+def vendors() -> list[tuple[str, type]]:
+    """Return heading and `Choices` class of every hardware room."""
+    from .ascend import Choices
+
+    return [("Ascend", Choices)]
+
+
+def main(path: str = "docs/evidence.md") -> None:
+    """Write the document."""
+    Path(path).write_text(document(vendors()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
