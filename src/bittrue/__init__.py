@@ -1,1 +1,69 @@
 """Bit-true number formats, casts and block layouts of AI accelerators."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from .formats import (
+    BoolFormat,
+    ComplexFormat,
+    FloatFormat,
+    Format,
+    IntFormat,
+    TaperedFormat,
+    format,
+    formats,
+    p3109,
+    register,
+)
+from .rounding import NanPolicy, Negative, Overflow, Rounding, Rule
+
+__version__ = "0.1.0"
+
+#: Loaded on first use, so that ``import bittrue`` costs little more than NumPy.
+_LAZY: dict[str, str] = {
+    "encode": "codec",
+    "decode": "codec",
+    "quantize": "codec",
+    "Array": "array",
+    "array": "array",
+    "save": "files",
+    "load": "files",
+    "FileError": "files",
+    "convert": "convert",
+}
+_ROOMS = ("exact", "packing", "ascend")
+
+__all__ = [
+    "BoolFormat",
+    "ComplexFormat",
+    "FloatFormat",
+    "Format",
+    "IntFormat",
+    "NanPolicy",
+    "Negative",
+    "Overflow",
+    "Rounding",
+    "Rule",
+    "TaperedFormat",
+    "format",
+    "formats",
+    "p3109",
+    "register",
+    *_LAZY,
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        value = getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
+        globals()[name] = value
+        return value
+    if name in _ROOMS:
+        return importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY, *_ROOMS})

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Union
 
 from .formats import (
     BoolFormat,
@@ -26,7 +25,7 @@ from .rounding import NanPolicy, Negative, Overflow, Rounding, Rule
 __all__ = ["decode", "encode"]
 
 _DEFAULT = Rule()
-Complex = Union[complex, tuple[Value, Value]]
+Complex = complex | tuple[Value, Value]
 
 
 def decode(code: int, fmt: Format | str) -> Value | tuple[Value, Value]:

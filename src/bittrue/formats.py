@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Union
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 #: A decoded value: a Fraction, or a float where a Fraction cannot say it (-0.0, infinities, NaN of either sign).
-Value = Union[Fraction, float]
+Value = Fraction | float
 
 
 class Field(NamedTuple):
@@ -49,6 +49,11 @@ def floor_log2(value: Fraction) -> int:
     n, d = value.numerator, value.denominator
     e = n.bit_length() - d.bit_length()
     return e if (n >= d << e if e >= 0 else n << -e >= d) else e - 1
+
+
+def _odd_part(n: int, exponent: int) -> tuple[int, int]:
+    zeros = (n & -n).bit_length() - 1
+    return n >> zeros, exponent + zeros
 
 
 @dataclass(frozen=True)
@@ -102,7 +107,7 @@ class Format:
     has_nan: ClassVar[bool] = False
     has_zero: ClassVar[bool] = True
     has_negative_zero: ClassVar[bool] = False
-    signed: bool
+    signed: ClassVar[Any]
 
     def value(self, code: int) -> Value:
         """Return the exact value of `code`; raise `ValueError` when it is out of range."""
@@ -542,34 +547,44 @@ class TaperedFormat(_RealFormat):
         return (Fraction(1) + Fraction(fraction, 1 << row.mantissa_bits)) * _dyadic(exponent)
 
     @cached_property
-    def _codes(self) -> dict[Fraction, int]:
-        """Magnitude code of every positive value, Inf's own bit pattern read as the value after the largest."""
-        return {self.magnitude_value(c): c for c in range(1, 1 << self.magnitude_bits)}
+    def _ordered(self) -> list[tuple[Fraction, int]]:
+        """Positive finite values in order, with their magnitude codes."""
+        codes = (c for c in range(1, 1 << self.magnitude_bits) if c != self.inf_magnitude)
+        return sorted((self.magnitude_value(c), c) for c in codes)
 
     @cached_property
-    def _quanta(self) -> dict[int, int]:
-        values = sorted(self._codes)
-        return {floor_log2(lo): floor_log2(hi - lo) for lo, hi in reversed(list(zip(values, values[1:])))}
+    def _places(self) -> dict[tuple[int, int], int]:
+        """Magnitude code by (odd integer, exponent)."""
+        return {_odd_part(v.numerator, 1 - v.denominator.bit_length()): c for v, c in self._ordered}
+
+    @cached_property
+    def _quanta(self) -> tuple[int, int, dict[int, int]]:
+        """Lowest and highest binade, and the exponent of the distance of neighbours in each."""
+        values = [v for v, _ in self._ordered]
+        steps = [(floor_log2(a), floor_log2(b - a)) for a, b in zip(values, values[1:])]
+        quanta = dict(reversed(steps))
+        top = floor_log2(values[-1])
+        quanta.setdefault(top, top - self.regime(self.max_code).mantissa_bits)
+        return min(quanta), top, quanta
 
     def quantum_exponent(self, exponent: int) -> int:
-        bottom, top = min(self._quanta), max(self._quanta)
+        bottom, top, quanta = self._quanta
         if exponent < bottom:
             return bottom
-        return self._quanta[min(exponent, top)] + max(exponent - top, 0)
+        return quanta[min(exponent, top)] + max(exponent - top, 0)
 
     def place(self, steps: int, q: int) -> int | None:
-        value = steps * _dyadic(q)
-        return None if value > self.max else self._codes[value] if steps else 0
+        return self._places.get(_odd_part(steps, q)) if steps else 0
 
     @property
     def min_subnormal(self) -> Fraction:
         """Smallest positive value."""
-        return min(self._codes)
+        return self._ordered[0][0]
 
     @property
     def min_normal(self) -> Fraction:
         """Smallest positive value outside the subnormal row."""
-        return min(v for v, c in self._codes.items() if not self.regime(c).subnormal)
+        return min(v for v, c in self._ordered if not self.regime(c).subnormal)
 
     def fields(self, code: int) -> tuple[Field, ...]:
         self.check(code)
@@ -734,7 +749,7 @@ _CATALOGUE: tuple[tuple[Format, str], ...] = (
     (_float("float8_e4m3", 4, 3), ""),
     (
         _float("float8_e4m3fn", 4, 3, **_FN),
-        "fp8_e4m3fn_t fp8_e4m3fn FP8_E4M3 FP8_E4M3FN fp8_e4m3_t F8_E4M3 F8_E4M3FN FLOAT8E4M3FN DT_FP8E4M3 DT_FP8_E4M3FN",
+        "fp8_e4m3fn_t fp8_e4m3fn FP8_E4M3 fp8_e4m3_t F8_E4M3 F8_E4M3FN FLOAT8E4M3FN DT_FP8E4M3 DT_FP8_E4M3FN",
     ),
     (_float("float8_e4m3fnuz", 4, 3, bias=8, **_FNUZ), "F8_E4M3FNUZ fp8_e4m3fnuz FLOAT8E4M3FNUZ"),
     (_float("float8_e4m3b11fnuz", 4, 3, bias=11, **_FNUZ), "float8_e4m3b11 F8_E4M3B11FNUZ FLOAT8E4M3B11FNUZ"),
