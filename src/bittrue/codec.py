@@ -168,6 +168,7 @@ def decode(
 
     if isinstance(fmt, ComplexFormat):
         assert isinstance(target, ComplexFormat)
+        part: Format
         plan, part, kind = decode_plan(fmt.part, target.part), target.part, fmt.part.code_dtype
     else:
         plan, part, kind = decode_plan(fmt, target), target, array.dtype
@@ -221,8 +222,7 @@ def quantize(
     part, planned = (fmt.part, source.part) if isinstance(fmt, ComplexFormat) else (fmt, source)
     from .plans import bits_dtype, decode_plan, encode_plan
 
-    back = _SOURCES["float32"] if isinstance(fmt, ComplexFormat) and dtype == np.complex64 else None
-    target = back or (_SOURCES["float64"] if dtype == np.complex128 else _SOURCES[dtype.name])
+    target = _SOURCES[{"complex64": "float32", "complex128": "float64"}.get(dtype.name, dtype.name)]
     plan = encode_plan(planned, part, given) + decode_plan(part, target)
     same = out is not None and out is x
     result = _output(out, values.shape, dtype, None, None if same else values)
@@ -329,9 +329,9 @@ def _target(dtype: DTypeLike, fmt: Format) -> Format:
 
 def _quantized_dtype(values: Array, source: Any, fmt: Format) -> np.dtype[Any]:
     if values.dtype.kind == "c" or isinstance(fmt, ComplexFormat):
-        return values.dtype if values.dtype.kind == "c" else np.dtype(np.complex128)
+        return np.dtype(values.dtype if values.dtype.kind == "c" else np.complex128)
     if isinstance(source, FloatFormat):
-        return values.dtype
+        return np.dtype(values.dtype)
     return np.dtype(np.float32 if source is not None and source.bits <= 16 else np.float64)
 
 

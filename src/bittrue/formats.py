@@ -352,7 +352,7 @@ class FloatFormat(_RealFormat):
 
     exponent_bits: int = 8
     mantissa_bits: int = 7
-    bias: int | None = None  # type: ignore[assignment]
+    bias: int = None  # type: ignore[assignment]  # None until __post_init__ puts the default
     signed: bool = True
     inf: bool = True
     nan: str = "exponent"

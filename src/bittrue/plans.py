@@ -304,7 +304,6 @@ def _ieee(at: FloatFormat, target: FloatFormat, rule: Rule) -> Plan:
     if at in _HALVES and (target.mantissa_bits < _HALVES[at][1] or target is _BF16):
         lanes, fraction, narrow = (*_HALVES[at], True)
     nearest, t_lsb, t_sign, t_const = _MODES[rule.rounding]
-    assert target.bias is not None and at.bias is not None
     flush_below = 1 << target.mantissa_bits if rule.flush_outputs else 0
     parameters = encoding.ieee_parameters(
         lanes,
@@ -377,7 +376,7 @@ def _to_int(at: FloatFormat, target: IntFormat, rule: Rule) -> Plan:
     parameters = integer.int_parameters(
         at.code_dtype,
         fraction_bits=at.mantissa_bits,
-        bias=int(at.bias or 0),
+        bias=at.bias,
         nearest=nearest,
         t_lsb=t_lsb,
         t_sign=t_sign,
@@ -451,7 +450,7 @@ def _unpack(codes: Array, dst: Array, source: FloatFormat) -> None:
     exponent = magnitude >> source.mantissa_bits
     implicit = (exponent > 0) if source.zero else np.ones_like(exponent)
     significand = fraction + (implicit.astype(np.int64) << source.mantissa_bits)
-    scale = np.maximum(exponent, int(source.zero)) - int(source.bias or 0) - source.mantissa_bits
+    scale = np.maximum(exponent, int(source.zero)) - source.bias - source.mantissa_bits
     values = dst.view(np.float64)
     np.ldexp(significand.astype(np.float64), scale, out=values)
     if source.inf_magnitude is not None:
