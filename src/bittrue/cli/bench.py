@@ -1,0 +1,172 @@
+"""`bittrue bench`: the tables around `bittrue.bench`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from ..bench import Result, Row, Settings, collect, header, run
+from .output import console, print_json, table
+
+__all__ = ["bench"]
+
+_PEERS = ("numpy", "ml_dtypes", "en_dtypes", "torch")
+_SHORT = {"share_one": "1 thr", "share_two": "2 thr", "one": "rate", "megabytes": "peak", "seconds": "time"}
+_GOAL_TEXT = {"share_one": "{:g}", "share_two": "{:g}", "one": "{:g}/us", "seconds": "{:g} s", "megabytes": "{:g} MB"}
+
+
+def bench(size: str, repeat: int, only: str | None, full: bool, form: str) -> None:
+    """Measure and print; `form` is "table", "json", "markdown" or "list"."""
+    settings = Settings(_size(size), repeat, (2 << 30) if full else (256 << 20))
+    rows = collect(only)
+    if form == "list":
+        for row in rows:
+            print(f"{row.group}: {row.name}")
+        return
+    results = _measure(rows, settings)
+    if form == "json":
+        about = {**header(), "size": settings.size, "repeat": settings.repeat, "file_bytes": settings.file_bytes}
+        print_json({**about, "rows": [_as_dict(r) for r in results]})
+    elif form == "markdown":
+        _print_markdown(results, settings)
+    else:
+        _print_tables(results, settings)
+
+
+def _size(text: str) -> int:
+    base, power, exponent = text.partition("^")
+    try:
+        return int(base) ** int(exponent) if power else int(text)
+    except ValueError:
+        raise ValueError(f"--size {text!r} is not a number of elements; expected one such as 2^24 or 1000000") from None
+
+
+def _measure(rows: Sequence[Row], settings: Settings) -> list[Result]:
+    if not sys.stderr.isatty():
+        return list(run(rows, settings))
+    screen = console(stderr=True)
+    results: list[Result] = []
+    with screen.status("") as status:
+        for row in rows:
+            status.update(f"{len(results) + 1} of {len(rows)}: {row.name}")
+            results += run([row], settings)
+    return results
+
+
+def _as_dict(result: Result) -> dict[str, Any]:
+    return {
+        "group": result.row.group,
+        "name": result.row.name,
+        "figures": {name: float(f"{value:.4g}") for name, value in result.figures.items()},
+        "goals": dict(result.row.goals),
+        "met": result.verdicts,
+    }
+
+
+def _groups(results: Sequence[Result]) -> dict[str, list[Result]]:
+    groups: dict[str, list[Result]] = {}
+    for result in results:
+        groups.setdefault(result.row.group, []).append(result)
+    return groups
+
+
+def _columns(results: Sequence[Result]) -> list[str]:
+    """Return the headings of a group: only figures that some row has."""
+    named = [
+        ("one", "1 thr"),
+        ("two", "2 thr"),
+        ("limit", "copy"),
+        ("share_one", "share"),
+        *((f"times {peer}", peer) for peer in _PEERS),
+        ("seconds", "seconds"),
+        ("MB/s", "MB/s"),
+        ("copy MB/s", "file copy"),
+        ("megabytes", "peak MB"),
+    ]
+    return [heading for name, heading in named if any(name in r.figures for r in results)]
+
+
+def _cells(result: Result, headings: Sequence[str]) -> list[str]:
+    figures = result.figures
+    shares = [f"{figures[name]:.2f}" for name in ("share_one", "share_two") if name in figures]
+    texts = {
+        "1 thr": _number(figures.get("one"), "{:.0f}"),
+        "2 thr": _number(figures.get("two"), "{:.0f}"),
+        "copy": _number(figures.get("limit"), "{:.0f}"),
+        "share": " ".join(shares),
+        **{peer: _number(figures.get(f"times {peer}"), "{:.3g}x") for peer in _PEERS},
+        "seconds": _number(figures.get("seconds"), "{:.2f}"),
+        "MB/s": _number(figures.get("MB/s"), "{:.0f}"),
+        "file copy": _number(figures.get("copy MB/s"), "{:.0f}"),
+        "peak MB": _number(figures.get("megabytes"), "{:.0f}"),
+    }
+    return [texts[heading] for heading in headings]
+
+
+def _number(value: float | None, form: str) -> str:
+    return "" if value is None else form.format(value)
+
+
+def _goals(result: Result) -> str:
+    """Return the goals of a row that could be measured, in one short text."""
+    verdicts = result.verdicts
+    named = [
+        _GOAL_TEXT.get(name, "{:g}x").format(goal) for name, goal in result.row.goals.items() if name in verdicts
+    ]
+    return " ".join(named)
+
+
+def _verdict(result: Result) -> str:
+    """Return "ok", or which goals are missed."""
+    missed = [_SHORT.get(name, name.removeprefix("times ")) for name, met in result.verdicts.items() if not met]
+    if missed:
+        return f"below: {', '.join(missed)}"
+    return "ok" if result.verdicts else ""
+
+
+def _about(settings: Settings) -> list[str]:
+    return [
+        *(f"{name}: {value}" for name, value in header().items()),
+        f"arrays: {settings.size:,} elements, output allocated before; medians of {settings.repeat} rounds in turns",
+        "1 thr, 2 thr: million elements per second on one and two threads",
+        "copy: NumPy's plain copy between the same widths, in the same run; share: of the copy, on one and two threads",
+        "ml_dtypes, en_dtypes, torch, numpy: how many times as fast as that, one thread each",
+    ]
+
+
+def _summary(results: Sequence[Result]) -> str:
+    verdicts = [met for r in results for met in r.verdicts.values()]
+    return f"{sum(verdicts)} of {len(verdicts)} goals met"
+
+
+def _print_tables(results: Sequence[Result], settings: Settings) -> None:
+    screen = console()
+    for line in _about(settings):
+        screen.print(line)
+    for group, members in _groups(results).items():
+        headings = _columns(members)
+        shown = table("", *headings, "goal", "", right=headings, title=f"{group[0].upper()}{group[1:]}", padding=0)
+        for column in shown.columns[-2:]:
+            column.no_wrap, column.overflow = False, "fold"
+        for result in members:
+            style = "red" if not all(result.verdicts.values()) else None
+            shown.add_row(result.row.name, *_cells(result, headings), _goals(result), _verdict(result), style=style)
+        screen.print()
+        screen.print(shown)
+    screen.print(f"\n{_summary(results)}", style="bold")
+
+
+def _print_markdown(results: Sequence[Result], settings: Settings) -> None:
+    """Write the tables for docs/benchmarks.md."""
+    for line in _about(settings):
+        print(f"- {line}")
+    for group, members in _groups(results).items():
+        headings = _columns(members)
+        print(f"\n### {group[0].upper()}{group[1:]}\n")
+        print("| | " + " | ".join([*headings, "goal", "met"]) + " |")
+        print("|---|" + "---:|" * len(headings) + "---|---|")
+        for result in members:
+            cells = [result.row.name, *_cells(result, headings), _goals(result), _verdict(result)]
+            print(f"| {' | '.join(cells)} |")
+    print(f"\n{_summary(results)}.")

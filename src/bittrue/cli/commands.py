@@ -1,0 +1,201 @@
+"""The commands and their options; what they do is in the module that each one names, imported when it runs."""
+
+from __future__ import annotations
+
+import enum
+from typing import Annotated
+
+import typer
+
+from ..rounding import NanPolicy, Overflow, Rounding, make_rule
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="bittrue",
+    help="Bit-true number formats and casts of AI accelerators.",
+    no_args_is_help=False,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _names(kind: type[enum.Enum]) -> str:
+    """Return the members of a rule; the first one is the default."""
+    first, *others = (str(m.value) for m in kind)
+    return f"{first} (default), {', '.join(others)}."
+
+
+RoundingOption = Annotated[str | None, typer.Option("--rounding", help=_names(Rounding), metavar="MODE")]
+OverflowOption = Annotated[
+    str | None,
+    typer.Option(
+        "--overflow",
+        help=_names(Overflow),
+        metavar="RULE",
+    ),
+]
+NanOption = Annotated[str | None, typer.Option("--nan", help=_names(NanPolicy), metavar="RULE")]
+SeedOption = Annotated[int | None, typer.Option("--seed", help="Seed of stochastic rounding.", metavar="N")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"bittrue {version('bittrue')}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _start(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command("formats", epilog="Example: bittrue formats hifloat8")
+def formats(
+    name: Annotated[str | None, typer.Argument(help="A format by any of its names.", metavar="NAME")] = None,
+    json: Json = False,
+) -> None:
+    """List all formats, or show one in full: fields, range, special codes, aliases, code table."""
+    from . import catalogue
+
+    if name is None:
+        catalogue.list_formats(json)
+    else:
+        catalogue.one_format(name, json)
+
+
+@app.command(
+    "show",
+    epilog="Examples: bittrue show 1.3 --format hifloat8 / bittrue show 0x7e --format fp8_e4m3fn",
+    context_settings={"ignore_unknown_options": True},  # -1.5 is a value
+)
+def show(
+    value: Annotated[
+        str,
+        typer.Argument(
+            help="A value (1.3, 1/3, 0x1.8p3, -inf, nan) or a code (0x7e, 0b1010).", metavar="VALUE_OR_CODE"
+        ),
+    ],
+    format: Annotated[str, typer.Option("--format", help="The format, by any of its names.", metavar="FORMAT")],
+    json: Json = False,
+) -> None:
+    """Show a value or a code in a format: bits, exact value, neighbours, what each rounding mode gives."""
+    from .show import show as run
+
+    run(value, format, json)
+
+
+@app.command(
+    "encode",
+    epilog="Examples: echo 1.3 | bittrue encode --to hifloat8 / "
+    "bittrue encode --to bfloat16 --source float32 < bits.txt",
+)
+def encode(
+    to: Annotated[str, typer.Option("--to", help="Format of the codes to write.", metavar="FORMAT")],
+    source: Annotated[
+        str | None,
+        typer.Option(help="Lines are bit patterns of this format in hexadecimal, not numbers.", metavar="FORMAT"),
+    ] = None,
+    rounding: RoundingOption = None,
+    overflow: OverflowOption = None,
+    nan: NanOption = None,
+    seed: SeedOption = None,
+) -> None:
+    """Read numbers line by line (1.3, 0x1.8p3, 1/3, -inf, nan) and write their codes in hexadecimal."""
+    from .pipes import encode_lines
+
+    encode_lines(to, source, make_rule(None, rounding=rounding, overflow=overflow, nan=nan, seed=seed))
+
+
+@app.command("decode", epilog="Example: echo 0x2e | bittrue decode --from hifloat8 --as decimal")
+def decode(
+    source: Annotated[str, typer.Option("--from", help="Format of the codes to read.", metavar="FORMAT")],
+    output: Annotated[
+        str, typer.Option("--as", help="hex-float (default), decimal, float32-bits, float64-bits.", metavar="OUTPUT")
+    ] = "hex-float",
+) -> None:
+    """Read codes in hexadecimal line by line and write their values."""
+    from .pipes import decode_lines
+
+    decode_lines(source, output)
+
+
+@app.command(
+    "convert",
+    epilog="Examples: bittrue convert model.safetensors --to hifloat8 / "
+    "bittrue convert x.bin --format float32 --shape 64,128 --to int8 --rounding floor -o y.bin",
+)
+def convert(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help=".safetensors, .npz, .npy, .bin or .raw; for a sharded checkpoint its .safetensors.index.json or "
+            "folder.",
+            metavar="IN",
+        ),
+    ],
+    to: Annotated[str, typer.Option("--to", help="What floating tensors become.", metavar="FORMAT")],
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", help="Default: IN with the format before the suffix.", metavar="OUT"),
+    ] = None,
+    rounding: RoundingOption = None,
+    overflow: OverflowOption = None,
+    nan: NanOption = None,
+    seed: SeedOption = None,
+    include: Annotated[
+        list[str] | None,
+        typer.Option(help="Convert only tensors whose name matches (*, ?, [..]); repeatable.", metavar="PATTERN"),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(help="Copy tensors whose name matches as they are; repeatable.", metavar="PATTERN"),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace OUT where it exists.")] = False,
+    threads: Annotated[
+        int | None, typer.Option(help="Default: one per processor. The result never depends on it.", metavar="N")
+    ] = None,
+    source_format: Annotated[
+        str | None, typer.Option("--format", help="Format of a raw IN (or of the codes of a .npy).", metavar="FORMAT")
+    ] = None,
+    source_shape: Annotated[
+        str | None, typer.Option("--shape", help="Shape of a raw IN, as 64,128.", metavar="SIZES")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Convert the tensors of a file into another format, and say what that did to each of them."""
+    from .convert import convert as run
+
+    rule = make_rule(None, rounding=rounding, overflow=overflow, nan=nan, seed=seed)
+    run(
+        source, to, output, rule, include or [], exclude or [], force, threads, source_format, source_shape, json
+    )
+
+
+@app.command("bench", epilog="Example: bittrue bench --only hifloat8 --size 2^22")
+def bench(
+    size: Annotated[str, typer.Option(help="Elements per array.", metavar="N")] = "2^24",
+    repeat: Annotated[int, typer.Option(help="Rounds; the figures are medians.", metavar="N")] = 7,
+    only: Annotated[
+        str | None, typer.Option(help="Only rows that contain this text, or match it (*, ?).", metavar="PATTERN")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Convert a file of 2 GB instead of 256 MB.")] = False,
+    listing: Annotated[bool, typer.Option("--list", help="Name the rows, measure nothing.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown, as in docs/benchmarks.md.")] = False,
+    json: Json = False,
+) -> None:
+    """Measure this machine: every conversion beside a plain copy and beside other libraries."""
+    from .bench import bench as run
+
+    run(size, repeat, only, full, "list" if listing else "json" if json else "markdown" if markdown else "table")

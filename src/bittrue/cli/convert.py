@@ -1,0 +1,249 @@
+"""`bittrue convert`: the arguments, the progress bar and the table around `bittrue.convert`."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..convert import TensorReport
+from ..convert import convert as run_convert
+from ..files import INDEX_SUFFIX
+from ..formats import Format, format
+from ..rounding import Rule
+from .output import console, print_json, table
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+__all__ = ["convert"]
+
+_RAW = (".bin", ".raw")
+_PATIENCE = 0.5  # seconds of silence before the progress bar appears
+
+
+def convert(
+    source: str,
+    name: str,
+    output: str | None,
+    rule: Rule,
+    include: Sequence[str],
+    exclude: Sequence[str],
+    force: bool,
+    threads: int | None,
+    source_format: str | None,
+    source_shape: str | None,
+    as_json_text: bool,
+) -> None:
+    """Convert a file and print what that did to each tensor."""
+    f = format(name)
+    source = _inside(source)
+    if source.lower().endswith(_RAW) and source_format is None:
+        raise ValueError(f"{source}: a raw file does not tell its format; give --format (and --shape)")
+    target = output or default_output(source, f)
+    started = time.perf_counter()
+    with _Bar() as bar:
+        reports = run_convert(
+            source,
+            target,
+            f,
+            rule=rule,
+            include=list(include) or None,
+            exclude=list(exclude) or None,
+            force=force,
+            threads=threads,
+            progress=bar.show,
+            source_format=source_format,
+            source_shape=_shape(source_shape),
+        )
+    seconds = time.perf_counter() - started
+    if as_json_text:
+        print_json(
+            {
+                "input": source,
+                "output": target,
+                "format": f.name,
+                "rule": _rule_dict(rule),
+                "seconds": round(seconds, 3),
+                **{n: sum(getattr(r, n) for r in reports) for n in ("elements", "bytes_before", "bytes_after")},
+                "tensors": [_report_dict(r) for r in reports],
+            }
+        )
+        return
+    _print_table(reports)
+    print(f"\nwrote {target}: {_count_words(reports)} to {f.name}{_rule_words(rule)} in {seconds:.2f} s")
+
+
+def default_output(source: str, f: Format) -> str:
+    """Return where the output goes when nobody says: beside the input, with the format in the name.
+
+    Examples
+    --------
+    >>> from bittrue import format
+    >>> default_output("a/model.safetensors", format("bf16"))
+    'a/model.bfloat16.safetensors'
+    >>> default_output("a/model.safetensors.index.json", format("bf16"))
+    'a/model.bfloat16'
+    """
+    if source.lower().endswith(INDEX_SUFFIX):
+        return f"{source[: -len(INDEX_SUFFIX)]}.{f.name}"
+    stem, suffix = os.path.splitext(source)
+    return f"{stem}.{f.name}{suffix}"
+
+
+def _inside(source: str) -> str:
+    """Return the index of a sharded checkpoint where `source` is its folder."""
+    if not os.path.isdir(source):
+        return source
+    found = [name for name in sorted(os.listdir(source)) if name.lower().endswith(INDEX_SUFFIX)]
+    if len(found) != 1:
+        raise ValueError(f"{source}: is a folder with {len(found)} files *{INDEX_SUFFIX}; name the file to convert")
+    return os.path.join(source, found[0])
+
+
+def _shape(text: str | None) -> tuple[int, ...] | None:
+    if text is None:
+        return None
+    try:
+        return tuple(int(part) for part in text.lower().replace("x", ",").split(",") if part.strip())
+    except ValueError:
+        raise ValueError(f"--shape {text!r} is not a shape; expected sizes such as 64,128") from None
+
+
+class _Bar:
+    """A progress bar on stderr that appears when the work takes long, and only on a terminal."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+        self._progress: Progress | None = None
+        self._task: Any = None
+        self._wanted = sys.stderr.isatty()
+
+    def __enter__(self) -> _Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def show(self, name: str, done: int, total: int) -> None:
+        """Take the news from `bittrue.convert`."""
+        if not self._wanted:
+            return
+        if self._progress is None:
+            if time.monotonic() - self._started < _PATIENCE:
+                return
+            self._start(total)
+        assert self._progress is not None
+        self._progress.update(self._task, completed=done, description=_middle(name, 32))
+
+    def _start(self, total: int) -> None:
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+        self._progress = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeRemainingColumn(),
+            console=console(stderr=True),
+            transient=True,
+        )
+        self._task = self._progress.add_task("", total=total)
+        self._progress.start()
+
+
+# --- report -----------------------------------------------------------------------------------------------------------
+
+
+_FIGURES = ("elements", "bytes", "after", "SQNR dB", "abs err", "rel err", "overfl.", "to zero", "NaN")
+
+
+def _print_table(reports: Sequence[TensorReport]) -> None:
+    screen = console()
+    rows = [_row(r) for r in reports]
+    total = _total(reports)
+    used = sum(max(map(len, column)) + 1 for column in zip(_FIGURES, *rows, total))
+    room = max(screen.width - used, 12)
+    shown = table("tensor", *_FIGURES, right=_FIGURES, padding=0)
+    for report, row in zip(reports, rows):
+        shown.add_row(_middle(report.name, room), *row, style=None if report.converted else "dim")
+    shown.add_section()
+    shown.add_row("total", *total, style="bold")
+    screen.print(shown)
+
+
+def _row(report: TensorReport) -> list[str]:
+    sizes = [_amount(report.elements), _amount(report.bytes_before), _amount(report.bytes_after)]
+    if not report.converted:
+        return [*sizes, "copied", "", "", "", "", ""]
+    return [
+        *sizes,
+        _figure(report.sqnr_db, ".1f"),
+        _figure(report.max_abs_error, ".3g"),
+        _figure(report.max_rel_error, ".3g"),
+        *(_amount(n or 0) for n in (report.overflowed, report.flushed_to_zero, report.nan)),
+    ]
+
+
+def _total(reports: Sequence[TensorReport]) -> list[str]:
+    converted = [r for r in reports if r.converted]
+    worst = [
+        max((e for r in converted if (e := getattr(r, name)) is not None), default=None)
+        for name in ("max_abs_error", "max_rel_error")
+    ]
+    return [
+        *(_amount(sum(getattr(r, name) for r in reports)) for name in ("elements", "bytes_before", "bytes_after")),
+        "",
+        *(_figure(value, ".3g") for value in worst),
+        *(_amount(sum(getattr(r, name) for r in converted)) for name in ("overflowed", "flushed_to_zero", "nan")),
+    ]
+
+
+def _figure(value: float | None, spec: str) -> str:
+    if value is None:
+        return ""
+    return "exact" if value == math.inf and spec == ".1f" else f"{value:{spec}}"
+
+
+def _amount(count: int) -> str:
+    """Return a count, in full up to five digits, else to three with k, M, G or T."""
+    if count < 100_000:
+        return str(count)
+    for unit in "kMGT":
+        count_ = count / 1000 ** ("kMGT".index(unit) + 1)
+        if count_ < 999.5:
+            return f"{count_:.{2 if count_ < 9.995 else 1 if count_ < 99.95 else 0}f}{unit}"
+    return f"{count:.3g}"
+
+
+def _middle(name: str, width: int) -> str:
+    """Cut a tensor's name in its middle: both of its ends tell it from the others."""
+    if len(name) <= width:
+        return name
+    left = (width - 2) // 3
+    return f"{name[:left]}..{name[len(name) - (width - 2 - left):]}"
+
+
+def _count_words(reports: Sequence[TensorReport]) -> str:
+    converted = sum(r.converted for r in reports)
+    copied = len(reports) - converted
+    return f"{converted} tensor{'s' * (converted != 1)}" + (f" ({copied} copied as they are)" if copied else "")
+
+
+def _rule_words(rule: Rule) -> str:
+    changed = {n: v for n, v in _rule_dict(rule).items() if v != _rule_dict(Rule())[n]}
+    return f" ({', '.join(f'{n} {v}' for n, v in changed.items())})" if changed else ""
+
+
+def _rule_dict(rule: Rule) -> dict[str, Any]:
+    return {n: getattr(v, "value", v) for n, v in dataclasses.asdict(rule).items()}
+
+
+def _report_dict(report: TensorReport) -> dict[str, Any]:
+    """Return a report for JSON, which knows no infinities."""
+    data = dataclasses.asdict(report)
+    return {n: str(v) if isinstance(v, float) and not math.isfinite(v) else v for n, v in data.items()}
