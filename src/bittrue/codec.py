@@ -30,6 +30,7 @@ _SOURCES = {
         "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64".split()
     )
 }
+_BY_DTYPE = {np.dtype(n): f for n, f in _SOURCES.items() if n != "bfloat16"}  # native byte order
 
 
 def encode(
@@ -243,7 +244,7 @@ def _values(x: Any, fmt: Format) -> tuple[Array, Any]:
     array = np.asarray(exact_values() if exact_values is not None else x)
     if array.dtype.kind in "OUS":
         return array, None
-    source = _SOURCES.get(array.dtype.name)
+    source = _BY_DTYPE.get(array.dtype) or _SOURCES.get(array.dtype.name)
     if isinstance(fmt, ComplexFormat):
         source = _complex(array)
         if source is None:

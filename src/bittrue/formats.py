@@ -87,7 +87,7 @@ class Format:
         """Other names of this format (Ascend C, PyPTO, torch, ONNX, safetensors, en_dtypes)."""
         return _ALIASES.get(self.name, ())
 
-    @property
+    @cached_property
     def storage(self) -> np.dtype[Any]:
         """NumPy dtype that `encode` writes and `decode` reads for this format.
 
@@ -98,7 +98,7 @@ class Format:
             return np.dtype(native)
         return np.dtype(np.uint8 if self.bits <= 8 else np.uint16 if self.bits <= 16 else _wide(self.bits))
 
-    @property
+    @cached_property
     def code_dtype(self) -> np.dtype[Any]:
         """Unsigned NumPy dtype with the width of `storage`."""
         return np.dtype(f"u{self.storage.itemsize}")

@@ -132,11 +132,14 @@ _KINDS: dict[str, type[enum.Enum]] = {
 }
 
 
+_DEFAULT = Rule()
+
+
 def make_rule(rule: Rule | None, **given: object) -> Rule:
     """Return `rule` with the arguments in `given` that are not None put in; without a rule, the defaults."""
     changes = {name: value for name, value in given.items() if value is not None}
     if rule is None:
-        return Rule(**changes)  # type: ignore[arg-type]
+        return Rule(**changes) if changes else _DEFAULT  # type: ignore[arg-type]
     if not isinstance(rule, Rule):
         raise TypeError(f"rule={rule!r} must be a bittrue.Rule, not {type(rule).__name__}")
     return replace(rule, **changes) if changes else rule  # type: ignore[arg-type]
