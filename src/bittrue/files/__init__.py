@@ -188,7 +188,7 @@ def _typed(value: object, argument: str) -> Array:
     """Return an Array of what NumPy or ml_dtypes calls its dtype."""
     if isinstance(value, Array):
         return value
-    if not isinstance(value, np.ndarray):
+    if not isinstance(value, (np.ndarray, np.generic)):
         raise TypeError(f"{argument} must be an Array or a NumPy array, not {type(value).__name__}")
     try:
         fmt = _format(value.dtype)
