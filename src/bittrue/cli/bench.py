@@ -12,7 +12,7 @@ from .output import console, print_json, table
 __all__ = ["bench"]
 
 _PEERS = ("numpy", "ml_dtypes", "en_dtypes", "torch")
-_SHORT = {"share_one": "1 thr", "share_two": "2 thr", "one": "rate", "megabytes": "peak", "seconds": "time"}
+_SHORT = {"share_one": "one", "share_two": "two", "one": "rate", "megabytes": "peak", "seconds": "time"}
 _GOAL_TEXT = {"share_one": "{:g}", "share_two": "{:g}", "one": "{:g}/us", "seconds": "{:g} s", "megabytes": "{:g} MB"}
 
 
@@ -146,7 +146,7 @@ def _print_tables(results: Sequence[Result], settings: Settings) -> None:
         screen.print(line)
     for group, members in _groups(results).items():
         headings = _columns(members)
-        shown = table("", *headings, "goal", "", right=headings, title=f"{group[0].upper()}{group[1:]}", padding=0)
+        shown = table("", *headings, "goal", "", right=headings, title=group, padding=0)
         for column in shown.columns[-2:]:
             column.no_wrap, column.overflow = False, "fold"
         for result in members:
@@ -163,7 +163,7 @@ def _print_markdown(results: Sequence[Result], settings: Settings) -> None:
         print(f"- {line}")
     for group, members in _groups(results).items():
         headings = _columns(members)
-        print(f"\n### {group[0].upper()}{group[1:]}\n")
+        print(f"\n### {group}\n")
         print("| | " + " | ".join([*headings, "goal", "met"]) + " |")
         print("|---|" + "---:|" * len(headings) + "---|---|")
         for result in members:

@@ -16,7 +16,7 @@ from ..formats import (
     format,
     formats,
 )
-from .numbers import as_json, exact, power, short, special
+from .numbers import as_json, exact, power, product, short, special
 from .output import COLOURS, console, print_json, table
 
 if TYPE_CHECKING:
@@ -298,7 +298,7 @@ def _in_code_table(value: Value) -> str:
     """Return the value in full in 8 characters where possible: a short decimal, or an odd number times 2^k."""
     if len(exact(value)) <= 7:
         return exact(value)
-    text = power(value).replace(" ", "") if special(value) is None else ""
+    text = product(value) if isinstance(value, Fraction) else ""
     return text if 0 < len(text) <= 8 else short(value, 8, 4)
 
 

@@ -39,6 +39,9 @@ OverflowOption = Annotated[
 ]
 NanOption = Annotated[str | None, typer.Option("--nan", help=_names(NanPolicy), metavar="RULE")]
 SeedOption = Annotated[int | None, typer.Option("--seed", help="Seed of stochastic rounding.", metavar="N")]
+TargetOption = Annotated[
+    str | None, typer.Option("--target", help="Follow a product's casts: ascend:950, ascend:a2 ...", metavar="PRODUCT")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
@@ -88,12 +91,16 @@ def show(
         ),
     ],
     format: Annotated[str, typer.Option("--format", help="The format, by any of its names.", metavar="FORMAT")],
+    target: TargetOption = None,
+    source: Annotated[
+        str, typer.Option("--src", help="With --target: the type that is cast from.", metavar="TYPE")
+    ] = "float",
     json: Json = False,
 ) -> None:
     """Show a value or a code in a format: bits, exact value, neighbours, what each rounding mode gives."""
     from .show import show as run
 
-    run(value, format, json)
+    run(value, format, target, source, json)
 
 
 @app.command(
@@ -172,15 +179,49 @@ def convert(
     source_shape: Annotated[
         str | None, typer.Option("--shape", help="Shape of a raw IN, as 64,128.", metavar="SIZES")
     ] = None,
+    target: TargetOption = None,
+    mode: Annotated[
+        str | None, typer.Option("--mode", help="With --target: the cast mode, as CAST_ROUND.", metavar="MODE")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Convert the tensors of a file into another format, and say what that did to each of them."""
     from .convert import convert as run
 
-    rule = make_rule(None, rounding=rounding, overflow=overflow, nan=nan, seed=seed)
+    given = {"rounding": rounding, "overflow": overflow, "nan": nan, "seed": seed}
+    if target is not None and any(value is not None for value in given.values()):
+        raise ValueError(f"--target {target} brings its own rule; leave out --rounding, --overflow, --nan and --seed")
+    if mode is not None and target is None:
+        raise ValueError(f"--mode {mode} needs --target; without one, --rounding chooses")
     run(
-        source, to, output, rule, include or [], exclude or [], force, threads, source_format, source_shape, json
+        source,
+        to,
+        output,
+        make_rule(None, **given),
+        include or [],
+        exclude or [],
+        force,
+        threads,
+        source_format,
+        source_shape,
+        target,
+        mode,
+        json,
     )
+
+
+@app.command("rules", epilog="Example: bittrue rules --product a2 --src half --dst int8_t --mode ODD")
+def rules(
+    product: Annotated[str | None, typer.Option(help="ascend:950, 950, a2, 2201 ...", metavar="PRODUCT")] = None,
+    src: Annotated[str | None, typer.Option(help="Source type.", metavar="TYPE")] = None,
+    dst: Annotated[str | None, typer.Option(help="Destination type.", metavar="TYPE")] = None,
+    mode: Annotated[str | None, typer.Option(help="Say what becomes of this mode.", metavar="MODE")] = None,
+    json: Json = False,
+) -> None:
+    """Show the rule books of the hardware: which casts and modes a product has, what they do, and who says so."""
+    from .rules import rules as run
+
+    run(product, src, dst, mode, json)
 
 
 @app.command("bench", epilog="Example: bittrue bench --only hifloat8 --size 2^22")

@@ -37,6 +37,8 @@ def convert(
     threads: int | None,
     source_format: str | None,
     source_shape: str | None,
+    product: str | None,
+    mode: str | None,
     as_json_text: bool,
 ) -> None:
     """Convert a file and print what that did to each tensor."""
@@ -45,6 +47,11 @@ def convert(
     if source.lower().endswith(_RAW) and source_format is None:
         raise ValueError(f"{source}: a raw file does not tell its format; give --format (and --shape)")
     target = output or default_output(source, f)
+    shape, about = _shape(source_shape), ""
+    if product is not None:
+        from .rules import file_rule
+
+        rule, about = file_rule(source, product, mode, f.name, include, exclude, source_format, shape)
     started = time.perf_counter()
     with _Bar() as bar:
         reports = run_convert(
@@ -58,7 +65,7 @@ def convert(
             threads=threads,
             progress=bar.show,
             source_format=source_format,
-            source_shape=_shape(source_shape),
+            source_shape=shape,
         )
     seconds = time.perf_counter() - started
     if as_json_text:
@@ -68,6 +75,7 @@ def convert(
                 "output": target,
                 "format": f.name,
                 "rule": _rule_dict(rule),
+                **({"target": about} if about else {}),
                 "seconds": round(seconds, 3),
                 **{n: sum(getattr(r, n) for r in reports) for n in ("elements", "bytes_before", "bytes_after")},
                 "tensors": [_report_dict(r) for r in reports],
@@ -75,6 +83,8 @@ def convert(
         )
         return
     _print_table(reports)
+    if about:
+        print(f"\n{about}")
     print(f"\nwrote {target}: {_count_words(reports)} to {f.name}{_rule_words(rule)} in {seconds:.2f} s")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..formats import Value, floor_log2
 
-__all__ = ["as_json", "decimal", "exact", "hex_float", "power", "short"]
+__all__ = ["as_json", "decimal", "exact", "hex_float", "power", "product", "short", "special"]
 
 _LONG = 12_000  # bits; beyond, Python refuses to write the digits, and nobody would read them
 
@@ -134,6 +134,21 @@ def power(value: Value) -> str:
         low = f"2^{k}" if k else "1"
         return f"{sign}2^{odd.bit_length() + k} {'+' if sign else '-'} {low}"
     return f"{sign}{odd} * 2^{k}" if k else f"{sign}{odd}"
+
+
+def product(value: Fraction) -> str:
+    """Return a dyadic value as an odd number times a power of two, without blanks.
+
+    Examples
+    --------
+    >>> product(Fraction(7, 512)), product(Fraction(1, 4))
+    ('7*2^-9', '2^-2')
+    """
+    parts = _dyadic(value)
+    if parts is None:
+        return exact(value)
+    sign = "-" if parts[0] < 0 else ""
+    return f"{sign}2^{parts[1]}" if abs(parts[0]) == 1 else f"{parts[0]}*2^{parts[1]}"
 
 
 def as_json(value: Value) -> dict[str, Any]:

@@ -234,7 +234,7 @@ def _encode_exactly(
     words = None if random is None else random[list(where)]
     try:
         return encode_objects(texts, f, rule, words)
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, TypeError):
         for n, i in enumerate(where):
             try:
                 value = parse_number(_text(lines[i]))

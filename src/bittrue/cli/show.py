@@ -45,8 +45,8 @@ class Outcome:
     note: str = ""
 
 
-def show(text: str, name: str, as_json_text: bool) -> None:
-    """Print everything about one value or code in one format."""
+def show(text: str, name: str, target: str | None, source: str, as_json_text: bool) -> None:
+    """Print everything about one value or code in one format; with a target, what each of its cast modes gives."""
     f = format(name)
     given = _read_code(text, f)
     if given is not None:
@@ -59,7 +59,9 @@ def show(text: str, name: str, as_json_text: bool) -> None:
         parts = [("real", f.part, pair[0], None), ("imaginary", f.part, pair[1], None)] if isinstance(
             f, ComplexFormat
         ) else [("", f, pair[0], None)]
-    views = [(label, _View(part, v, code)) for label, part, v, code in parts]
+    if target is not None and isinstance(f, ComplexFormat):
+        raise ValueError(f"--target {target}: {f.name} is cast part by part; show its parts in {f.part.name}")
+    views = [(label, _View(part, v, code, target, source)) for label, part, v, code in parts]
     if as_json_text:
         found = [view.as_dict() for _, view in views]
         data = found[0] if len(found) == 1 else {"real": found[0], "imaginary": found[1]}
@@ -94,8 +96,8 @@ def _code_parts(f: Format, code: int) -> list[tuple[str, Format, Value, int | No
 class _View:
     """One real number in one format."""
 
-    def __init__(self, f: Format, value: Value, code: int | None) -> None:
-        self.f, self.value, self.given = f, value, code
+    def __init__(self, f: Format, value: Value, code: int | None, target: str | None, source: str) -> None:
+        self.f, self.value = f, value
         self.is_nan = isinstance(value, float) and math.isnan(value)
         self.is_infinite = isinstance(value, float) and math.isinf(value)
         self.rules = [self._under(mode.value, Rule(rounding=mode)) for mode in Rounding]
@@ -104,6 +106,11 @@ class _View:
             code = encode(value, f, default)
         self.code = code
         self.result = f.value(self.code)
+        self.casts: dict[str, Any] = {}
+        if target is not None:
+            from .rules import cast_under_every_mode
+
+            self.casts = cast_under_every_mode(value, f, target, source)
 
     @property
     def number(self) -> Fraction:
@@ -245,7 +252,13 @@ class _View:
             "above": None if above is None else self._entry(above),
             "rounding": {o.name: self._outcome_dict(o) for o in self.rules},
             "other_rules": {"about": title, "outcomes": {o.name: self._outcome_dict(o) for o in others}},
+            **({"target": self._casts_dict()} if self.casts else {}),
         }
+
+    def _casts_dict(self) -> dict[str, Any]:
+        from .rules import target_dict
+
+        return target_dict(self.casts, self.f)
 
     def _entry(self, code: int) -> dict[str, Any]:
         return {"code": code_text(self.f, code), **as_json(self.f.value(code))}
@@ -276,6 +289,9 @@ class _View:
         screen.print()
         self._print_result(screen)
         screen.print()
+        if self.casts:
+            self._print_casts(screen)
+            return
         if not self.is_nan and not self.is_infinite:
             self._print_rules(screen)
         about, others = self.alternatives()
@@ -313,6 +329,17 @@ class _View:
                 entry.append(short(f.value(neighbour), 24, 17))
             grid.add_row(label, entry)
         screen.print(grid)
+
+    def _print_casts(self, screen: Console) -> None:
+        screen.print(self.casts["title"])
+        if exact(self.casts["given"]) != exact(self.value):
+            screen.print(f"given as {self.casts['source']} {exact(self.casts['given'])}")
+        screen.print()
+        outcomes = [Outcome(entry["mode"], entry["code"], entry["effect"]) for entry in self.casts["modes"]]
+        self._print_outcomes(screen, "mode", outcomes, errors=True)
+        screen.print()
+        for note in self.casts["notes"]:
+            screen.print(note)
 
     def _print_rules(self, screen: Console) -> None:
         every = [o for o in self.rules if o.code is not None]

@@ -1,0 +1,194 @@
+"""`bittrue rules`, and what `--target` means to the other commands: the hardware's rule books on paper."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import ascend
+from ..codec import encode
+from ..files import open_tensors
+from ..formats import FloatFormat, Format, TaperedFormat, Value, format
+from ..rounding import Rule
+from .numbers import as_json
+from .output import console, print_json, table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["cast_under_every_mode", "file_rule", "rules", "target_dict"]
+
+
+def rules(product: str | None, src: str | None, dst: str | None, mode: str | None, as_json_text: bool) -> None:
+    """Print the rows of the rule book, and the whole rule of a cast where one is named."""
+    if product is not None and ":" in product:
+        product = ascend.parse_target(product).name
+    rows = ascend.rules(product, src, dst, mode)
+    rule = None
+    if src is not None and dst is not None:
+        of = ascend.DEFAULT_PRODUCT if product is None else product
+        rule = ascend.cast_rule(src, dst, "CAST_NONE" if mode is None else mode, of)
+    if as_json_text:
+        print_json({"rows": [row.as_dict() for row in rows], "cast": None if rule is None else rule.as_dict()})
+        return
+    screen = console()
+    if rule is not None:
+        screen.print(rule.explain() + "\n")
+    if not rows:
+        raise ValueError("no row of the rule book is about that ('bittrue rules' shows all)")
+    _print_rows(screen, rows)
+
+
+#: What a rule book's words for "what happens" mean.
+_SEMANTICS = {
+    "exact": "every source value is representable",
+    "exact-special": "exact; Inf and NaN as the destination has them",
+    "round": "rounded to the narrower float",
+    "round-integral": "rounded to an integral value of the same type",
+    "float-to-int": "rounded to an integer, then saturated or cut",
+    "int-to-float": "rounded, always saturating",
+    "int-narrow": "clamped or cut to the low bits",
+    "int-widen-clamp": "a negative number becomes 0",
+    "hif8": "hifloat8: half to away, or hybrid",
+    "fp8": "rounded to fp8, then saturated or not",
+    "fp4": "rounded to fp4, saturating",
+    "e8m0": "the exponent field is copied",
+    "dequant": "multiplied by the dequantisation scale, then rounded to half",
+    "complex": "part by part",
+}
+
+
+def _print_rows(screen: Console, rows: Sequence[ascend.Row]) -> None:
+    documents = {row.document: n for n, row in enumerate({row.document: row for row in rows}.values(), 1)}
+    by_product: dict[str, list[ascend.Row]] = {}
+    for row in rows:
+        by_product.setdefault(row.product, []).append(row)
+    for product, members in by_product.items():
+        asked = members[0].effect
+        columns = ["source", "destination", "api", "modes", "default", "what happens", "evidence"]
+        if asked is not None:
+            columns[3:5] = [asked.requested.name]
+        shown = table(*columns, title=product, padding=0)
+        shown.columns[3].no_wrap = False
+        for row in members:
+            if row.effect is None:
+                modes = [" ".join(m.short for m in row.modes), row.default.short]
+            else:
+                modes = [_effect_text(row.effect)]
+            evidence = f"{row.evidence} [{documents[row.document]}]"
+            shown.add_row(row.source, row.destination, row.api, *modes, row.semantics, evidence)
+        screen.print(shown)
+        screen.print()
+    for word in dict.fromkeys(row.semantics for row in rows):
+        screen.print(f"{word}: {_SEMANTICS.get(word, word)}", style="dim")
+    screen.print()
+    for document, number in documents.items():
+        screen.print(f"[{number}] {document}")
+
+
+def _effect_text(effect: ascend.Effect) -> str:
+    if effect.status == "ignored":
+        return "ignored"
+    return {"used": "used", "default": f"-> {effect.effective.short}"}.get(
+        effect.status, f"{effect.status} -> {effect.effective.short}"
+    )
+
+
+def cast_under_every_mode(value: Value, f: Format, target: str, source: str) -> dict[str, Any]:
+    """Cast one value as a product does in each of its modes.
+
+    Returns
+    -------
+    dict
+        "title", "given" (the value in the source type), "overflow", "evidence", and "modes": for each mode its name,
+        what becomes of it, the mode that rounds, and the code.
+    """
+    product = ascend.parse_target(target)
+    src = ascend.type_info(source)
+    if not isinstance(src.format, (FloatFormat, TaperedFormat)) and isinstance(value, Fraction):
+        value = value if value.denominator == 1 else Fraction(round(value))
+    beyond = "raise" if src.format.kind == "int" else "infinity"
+    given = encode(np.array([value], dtype=object), src.format, overflow=beyond)
+    modes = []
+    for mode in ascend.RoundMode:
+        rule = ascend.cast_rule(src, f, mode, product)
+        if mode is not ascend.RoundMode.CAST_HYBRID or mode in rule.modes:
+            result = ascend.cast(_typed(given, src.format), f, mode, product, odd="pad")
+            code = int(result.codes.view(f.code_dtype)[0])
+            modes.append({"mode": mode.name, "effect": _effect_text(rule.effect), "code": code})
+    rule = ascend.cast_rule(src, f, product=product)
+    lines = rule.explain().splitlines()
+    return {
+        "title": lines[0],
+        "given": src.format.value(int(given.view(src.format.code_dtype)[0])),
+        "source": src.format.name,
+        "notes": [line for line in lines if line.startswith(("overflow", "evidence", "open questions"))],
+        "modes": modes,
+    }
+
+
+def _typed(codes: Any, f: Format) -> Any:
+    from ..array import Array
+
+    return Array(codes, f)
+
+
+def target_dict(found: dict[str, Any], f: Format) -> dict[str, Any]:
+    """Return the answer of `cast_under_every_mode` for JSON."""
+    modes = [
+        {**entry, "code": f"{entry['code']:#0{2 + -(-f.bits // 4)}x}", **as_json(f.value(entry["code"]))}
+        for entry in found["modes"]
+    ]
+    return {**found, "given": as_json(found["given"]), "modes": modes}
+
+
+def file_rule(
+    source: str,
+    target: str,
+    mode: str | None,
+    name: str,
+    include: Sequence[str],
+    exclude: Sequence[str],
+    source_format: str | None,
+    source_shape: tuple[int, ...] | None,
+) -> tuple[Rule, str]:
+    """Return the one rule under which a product casts the floating tensors of a file, and a line about it.
+
+    Raises
+    ------
+    ValueError
+        Where the product lacks the cast, where the tensors need different rules, or where a rule does not say all that
+        the product does; `bittrue.ascend.cast` knows the rest.
+    """
+    product = ascend.parse_target(target)
+    with open_tensors(source, format=source_format, shape=source_shape) as reader:
+        sources = {
+            info.format
+            for info in reader.tensors.values()
+            if isinstance(info.format, (FloatFormat, TaperedFormat))
+            and (not include or any(fnmatch.fnmatchcase(info.name, p) for p in include))
+            and not any(fnmatch.fnmatchcase(info.name, p) for p in exclude)
+        }
+    casts = [ascend.cast_rule(f, format(name), "CAST_NONE" if mode is None else mode, product) for f in sources]
+    if not casts:
+        return Rule(), f"{product}: no floating tensor to convert"
+    for cast in casts:
+        if cast.row.semantics in _BEYOND_A_RULE:
+            raise ValueError(
+                f"{source}: {cast.source} to {cast.destination} on {product} is more than a rounding rule "
+                f"({cast.row.semantics}); use bittrue.ascend.cast on its tensors"
+            )
+    found = {cast.rule for cast in casts}
+    if len(found) > 1:
+        types = ", ".join(sorted(cast.source.name for cast in casts))
+        raise ValueError(f"{source}: its {types} tensors follow different rules on {product}; choose with --include")
+    cast = casts[0]
+    return cast.rule, f"{product}, {cast.effect.requested.name}: {_effect_text(cast.effect)}; {cast.effect.reason}"
+
+
+#: Semantics of the rule book that `bittrue.ascend.cast` computes with further steps.
+_BEYOND_A_RULE = frozenset({"e8m0", "dequant", "round-integral", "complex"})
