@@ -33,10 +33,11 @@ class Accumulator:
     Attributes
     ----------
     format : Format or None
-        Every element or product, and every partial sum, is rounded to this format; None: nothing is rounded.
+        Float: every element or product, and every partial sum, is rounded to it. Integer: elements and products are
+        exact, partial sums are limited to it. None: nothing is rounded.
     order : {"pairwise", "sequential"}
         "pairwise": neighbours are added, then neighbouring sums, as a balanced tree; the last one of an odd number
-        moves up unchanged. "sequential": from the first element to the last.
+        moves up unchanged. "sequential": from the first element to the last, integers starting from 0.
     overflow : Overflow
         What an integer accumulator does; floats become infinite (NaN where the format has no Inf).
     """
@@ -218,6 +219,8 @@ def _sum_integers(x: Values, target: IntFormat, how: Accumulator) -> Values:
             raise _beyond(low, high)
         return np.asarray(np.minimum(np.maximum(total, low), high))
 
+    if how.order == "sequential":  # from 0, whose first addition limits too
+        x = np.concatenate([np.zeros((len(x), 1), x.dtype), x], axis=1)
     return limited(_fold(x, lambda a, b: limited(a + b), how, 0)).astype(dtype)
 
 

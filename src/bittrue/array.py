@@ -382,7 +382,8 @@ class Array:
             return np.asarray(test(mine.astype(object), its, dtype=object)).astype(np.bool_)[()]
         if {mine.dtype.kind, its.dtype.kind} in ({"i", "f"}, {"u", "f"}):
             return by_order(compare_values(mine, its))[()]
-        return test(mine, its)
+        with np.errstate(invalid="ignore"):  # signalling NaN
+            return test(mine, its)
 
     # --- order --------------------------------------------------------------------------------------------------------
 
@@ -537,7 +538,8 @@ def _cast(found: Plain, dtype: np.dtype[Any]) -> Plain:
     except ValueError:
         return found.astype(dtype)
     if dtype.kind in "biufc" or found.dtype.kind not in "biuf":
-        return found.astype(dtype)
+        with np.errstate(invalid="ignore" if dtype.kind in "fc" else None):  # signalling NaN
+            return found.astype(dtype)
     return np.asarray(encode(found, target, overflow="infinity")).view(dtype)
 
 

@@ -90,8 +90,14 @@ def checked(codes: Any, f: Format) -> Codes:
 
 
 def values(codes: Codes, f: Format) -> Codes:
-    """Decode into `value_dtype`, exact."""
-    return np.asarray(decode(codes, f, value_dtype(f)))
+    """Decode into `value_dtype`, exact; a view of the codes where they are values already."""
+    dtype = value_dtype(f)
+    if isinstance(f, BoolFormat):
+        return np.asarray(codes != 0)
+    own = ecosystem_dtype(f)
+    if own is not None and own == dtype:
+        return codes.view(dtype)
+    return np.asarray(decode(codes, f, dtype))
 
 
 def bit_patterns(codes: Codes, f: Format) -> Codes:
@@ -273,9 +279,10 @@ UNORDERED = 2
 def compare_values(x: Codes, y: Codes) -> Codes:
     """Return -1, 0 or 1 for x < y, x == y and x > y, and `UNORDERED` beside NaN; exact between any real dtypes."""
     result = np.full(np.broadcast_shapes(x.shape, y.shape), UNORDERED, np.int8)
-    result[np.less(x, y)] = -1
-    result[np.greater(x, y)] = 1
-    result[np.equal(x, y)] = 0
+    with np.errstate(invalid="ignore"):  # a signalling NaN is as good as a quiet one
+        result[np.less(x, y)] = -1
+        result[np.greater(x, y)] = 1
+        result[np.equal(x, y)] = 0
     if {x.dtype.kind, y.dtype.kind} in ({"i", "f"}, {"u", "f"}):
         _break_ties(result, x, y)
     return result

@@ -374,10 +374,10 @@ _UFUNCS: Mapping[Any, Callable[..., Any]] = {
 
 
 def call_numpy_function(func: Any, args: Any, kwargs: Any) -> Any:
-    """Run a NumPy function on arguments that hold `Array`s (NEP 18)."""
+    """Run a NumPy function on arguments that hold `Array`s (NEP 18). Our sorts are stable whatever is asked for."""
     ours = _FUNCTIONS.get(func)
     if ours is not None:
-        given = {k: v for k, v in kwargs.items() if v is not None and k not in ("kind", "stable")}  # ours are stable
+        given = {k: v for k, v in kwargs.items() if k == "axis" or (v is not None and k not in ("kind", "stable"))}
         try:
             inspect.signature(ours).bind(*args, **given)
         except TypeError:

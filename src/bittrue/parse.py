@@ -59,6 +59,7 @@ def parse_number(text: str | bytes) -> Value | Pair:
     >>> parse_number("0x1.8p3"), parse_number("1/3"), parse_number("-0"), parse_number("-inf")
     (Fraction(12, 1), Fraction(1, 3), -0.0, -inf)
     """
+    text = str(text) if isinstance(text, str) else bytes(text)  # plain, for messages
     if len(text) > _LONGEST:
         raise ValueError(f"{text[:40]!r}... has {len(text)} characters; a number may have {_LONGEST}")
     try:
@@ -171,9 +172,11 @@ def _random_words(count: int, rule: Rule, random: Any) -> np.ndarray[Any, Any] |
         if words.size != count:
             raise ValueError(f"random has {words.size} words; {count} are needed, one for each number")
         return words
-    from . import kernels
+    from .kernels.stochastic import random_bits
 
-    return kernels.random_array(rule.seed, 0, count)
+    words = np.empty(count, np.uint32)
+    random_bits(np.uint64(rule.seed), 0, words)
+    return words
 
 
 def _values(array: np.ndarray[Any, Any], f: Format) -> Iterator[tuple[Any, Format | None]]:

@@ -41,14 +41,15 @@ def sum(
     keepdims : bool
         Keep the reduced axes with length 1.
     accumulate : Format, name, dtype or "exact", optional
-        Type of the accumulator. Elements are rounded to it, and so is every partial sum, to nearest even. Default:
-        float32 (float64 where float32 does not hold the elements); for integers int32 up to 16 bits, else int64.
+        Type of the accumulator. A float: elements are rounded to it, and so is every partial sum, to nearest even. An
+        integer: elements are added as they are, every partial sum is limited to it (`overflow`). Default: float32
+        (float64 where float32 does not hold the elements); for integers int32 up to 16 bits, else int64.
         "exact": nothing is rounded but the result, once, to `out_format` or, without it, to the default accumulator
         (integers: int64, or OverflowError).
     order : {"pairwise", "sequential"}
         "pairwise": a balanced tree. Neighbours are added, (x0 + x1), (x2 + x3), ..., then neighbouring sums; the last
         of an odd number moves up unchanged. "sequential": from the first to the last, as one hardware accumulator
-        would. Both are independent of memory layout and NumPy's release. Several axes count as one, in C order.
+        does. Both are independent of memory layout and NumPy's release. Several axes count as one, in C order.
     overflow : {"saturate", "wrap", "raise"}
         What an integer accumulator does at each addition. Floats become infinite.
     out_format : Format, name or dtype, optional
