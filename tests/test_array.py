@@ -265,10 +265,8 @@ def test_published_format_case(row):
 
 def test_scalars():
     a = array([2, -3], "int8")
-    assert (
-        float(a[0]) == 2.0 and int(a[1]) == -3 and complex(a[0]) == 2
+    assert float(a[0]) == 2.0 and int(a[1]) == -3 and complex(a[0]) == 2
     assert a.item(1) == -3 and [10, 20, 30][a[0]] == 30
-    )
     assert bool(a[0]) and not bool(array(0, "float16")) and bool(array([1.0], "float16"))
     assert type(a[0].item()) is int and type(array(1, "float16").item()) is float
     assert type(array(1, "bool").item()) is bool and type(array(1, "complex32").item()) is complex

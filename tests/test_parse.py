@@ -74,7 +74,8 @@ def test_notations(text, value):
     "text",
     [
         "", " ", "abc", "1_0", "0x", "0x.p1", ".", "+", "-", "--1", "1/0", "1/-2", "1.5/2", "1e", "e5", "0x1.2.3",
-        "1 2", "1,5", "٣", "infinit", "nanx", "j2", "1+2", "1++2j", "1+2i", "(1+2j", "1j+2", b"\xff", "0b1", "None", "true",
+        "1 2", "1,5", "٣", "infinit",
+        "nanx", "j2", "1+2", "1++2j", "1+2i", "(1+2j", "1j+2", b"\xff", "0b1", "None", "true",
     ],
 )  # fmt: skip
 def test_what_is_no_number(text):

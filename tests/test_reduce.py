@@ -110,7 +110,8 @@ def test_long_sequential_sums_cross_chunks():
 def test_special_values():
     inf, nan = math.inf, math.nan
     for values, expected in (
-        ([inf, 1], inf), ([-inf, 1], -inf), ([inf, -inf], nan), ([nan, 1], nan), ([nan, inf], nan), ([-0.0, -0.0], -0.0),
+        ([inf, 1], inf), ([-inf, 1], -inf), ([inf, -inf], nan), ([nan, 1], nan), ([nan, inf], nan),
+        ([-0.0, -0.0], -0.0),
         ([-0.0, 0.0], 0.0), ([-0.0], -0.0), ([1, -1], 0.0), ([inf, inf], inf), ([65504, 65504], 131008),
     ):  # fmt: skip
         a = array(values, "float16", overflow="infinity")
@@ -199,8 +200,18 @@ def test_exact_sums(fmt):
             assert a.sum(accumulate="exact") == total and a.sum(accumulate="exact").dtype == np.int64
 
 
-@pytest.mark.parametrize("fmts", [("float32", "float32"), ("float64", "float64"), ("float64", "int64"), ("float8_e5m2", "int4"),
-                                  ("float32", "uint64"), ("hifloat8", "float16")], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "fmts",
+    [
+        ("float32", "float32"),
+        ("float64", "float64"),
+        ("float64", "int64"),
+        ("float8_e5m2", "int4"),
+        ("float32", "uint64"),
+        ("hifloat8", "float16"),
+    ],
+    ids=str,
+)
 def test_exact_dots(fmts):
     a, b = (sample(bt.format(f), 50, seed=i) for i, f in enumerate(fmts))
     total = sum(Fraction(x) * Fraction(y) for x, y in zip(decoded(a), decoded(b)))
@@ -255,8 +266,10 @@ def test_axes():
 
 def test_dot_shapes():
     rng = np.random.default_rng(1)
-    for left, right in (((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((2, 5, 3), (4, 3, 2)), ((0, 3), (3, 2)),
-                        ((2, 0), (0, 3))):  # fmt: skip
+    for left, right in (
+        ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((2, 5, 3), (4, 3, 2)), ((0, 3), (3, 2)),
+        ((2, 0), (0, 3)),
+    ):  # fmt: skip
         x, y = rng.integers(-8, 8, left), rng.integers(-8, 8, right)
         got = array(x, "int4").dot(array(y, "int4"))
         np.testing.assert_array_equal(got, np.dot(x, y))
@@ -265,7 +278,7 @@ def test_dot_shapes():
         ops.dot(array([1, 2], "int4"), array([1, 2, 3], "int4"))
     with pytest.raises(ValueError, match="at least one axis"):
         ops.dot(array(1, "int4"), array([1], "int4"))
-    with pytest.raises(TypeError, match="b must be a bittrue.Array"):
+    with pytest.raises(TypeError, match="b must be a bittrue"):
         ops.dot(array([1], "int4"), [1])
 
 
