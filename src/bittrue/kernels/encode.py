@@ -20,8 +20,10 @@ from .ops import (
     and_,
     bits_to_float,
     eq,
+    float_to_bits,
     float_to_half_bits,
     gt,
+    half_bits_to_float,
     lit,
     lshr,
     lt,
@@ -277,22 +279,25 @@ def encode_narrow(src: Any, dst: Any, parameters: Any) -> None:
 def encode_half(src: Any, dst: Any, saturate: Any, codes: Any) -> None:
     """Encode float32 bit patterns (uint32) into float16 codes (uint16), nearest even, by the host's own conversion.
 
-    `saturate` (int): 1 clamps finite magnitudes to 65504 first.  `codes` (uint16) holds the results for an Inf (of the
-    source, or of an overflow that was not clamped) and for NaN: inf_pos, inf_neg, nan_pos, nan_neg.
+    `saturate` (int): 1 clamps finite magnitudes to 65504 first; otherwise what rounds beyond it becomes Inf.  `codes`
+    (uint16) holds the results for an Inf of the source and for NaN: inf_pos, inf_neg, nan_pos, nan_neg.  They are put
+    in place as float32 values, before the conversion, so a NaN among them must be quiet (bit 9 set).
     """
     widest_vectors()
-    inf_pos, inf_neg, nan_pos, nan_neg = codes[0], codes[1], codes[2], codes[3]
+    inf_pos = float_to_bits(half_bits_to_float(codes[0]))
+    inf_neg = float_to_bits(half_bits_to_float(codes[1]))
+    nan_pos = float_to_bits(half_bits_to_float(codes[2]))
+    nan_neg = float_to_bits(half_bits_to_float(codes[3]))
     inf = np.uint32(0x7F800000)
     cap = np.uint32(0x477FE000) if saturate else inf
     for i in range(src.size):
         u = src[i]
         a = and_(u, 0x7FFFFFFF)
-        clamped = select(lt(a, inf), min_(a, cap), a)
-        h = float_to_half_bits(bits_to_float(or_(clamped, and_(u, 0x80000000))))
-        magnitude = and_(h, 0x7FFF)
-        negative = gt(h, 0x7FFF)
-        code = select(eq(magnitude, 0x7C00), select(negative, inf_neg, inf_pos), h)
-        dst[i] = select(gt(magnitude, 0x7C00), select(negative, nan_neg, nan_pos), code)
+        negative = lt_signed(u, 0)
+        x = or_(min_(a, cap), and_(u, 0x80000000))
+        x = select(eq(a, inf), select(negative, inf_neg, inf_pos), x)
+        x = select(gt(a, inf), select(negative, nan_neg, nan_pos), x)
+        dst[i] = float_to_half_bits(bits_to_float(x))
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -316,9 +321,32 @@ def encode_sticky(src: Any, dst: Any, table: Any, shift: Any) -> None:
             out[i] = table[block[i]]
 
 
+@njit(nogil=True, error_model="numpy")
+def _hybrid_indices(pairs: Any, indices: Any) -> None:
+    """The table indices of `encode_hybrid32`."""
+    widest_vectors()
+    for i in range(indices.size):
+        low = pairs[2 * i]
+        u = pairs[2 * i + 1]
+        zero = lit(u, 0)
+        a = or_(shl(u, 1), min_(low, 1))
+        e = sub(lshr(a, 8), 127)
+        size = min_(e, sub(zero, e))
+        # F starts at fraction bit 20 up to |E| = 7, 21 up to 15, 22 up to 22; at the hidden bit at 23
+        step = add(min_(lshr(size, 3), 2), select(gt(size, 22), lit(u, 1), zero))
+        upper = or_(and_(u, 0x7F), 0x80)
+        f = and_(or_(shl(upper, sub(lit(u, 9), step)), lshr(low, add(step, 7))), 0x3FFF)
+        up = select(lt(f, and_(low, 0x3FFF)), zero, lit(u, 1))
+        changed = add(u, shl(sub(up, lshr(f, 13)), add(step, 4)))
+        u = select(gt(a, 0xFF00), or_(u, 0x40), u)
+        indices[i] = lshr(select(lt(sub(size, 4), 20), changed, u), 3)
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
 def encode_hybrid32(src: Any, dst: Any, table: Any) -> None:
-    """Encode float32 bit patterns (uint32) into hifloat8 under HYBRID rounding; `dst` and `table` are uint8.
+    """Encode float32 patterns into hifloat8 under HYBRID rounding; `dst` and `table` are uint8.
+
+    `src` is the float32 array viewed as uint16 pairs (lower half, upper half), twice as long as `dst`.
 
     HYBRID differs from half-to-away (TA) where the exponent E has 4 <= |E| <= 23: there the increment is F >= T, with
     F the 14 bits that start at the first dropped bit and T the 14 lowest bits of the fraction.  So the first dropped
@@ -326,27 +354,9 @@ def encode_hybrid32(src: Any, dst: Any, table: Any) -> None:
     (``u >> 19``), gives the code.  At E = -23 every bit is dropped and the first dropped bit is the hidden one;
     replacing it by 0 lowers the exponent by one, which TA maps to zero.  A NaN is looked up with its quiet bit set.
     """
-    widest_vectors()
     block = np.empty(BLOCK, np.uint16)
-    for start in range(0, src.size, BLOCK):
-        part = src[start : start + BLOCK]
+    for start in range(0, dst.size, BLOCK):
         out = dst[start : start + BLOCK]
-        for i in range(part.size):
-            u = part[i]
-            zero = lit(u, 0)
-            one = lit(u, 1)
-            u = or_(u, select(gt(shl(u, 1), 0xFF000000), lit(u, 0x400000), zero))
-            e = sub(and_(lshr(u, 23), 0xFF), 127)
-            size = min_(e, sub(zero, e))
-            # bits kept: 2 up to |E| = 7, 1 up to 15, 0 up to 22, none of the significand at 23
-            dropped = add(
-                add(select(gt(size, 7), one, zero), select(gt(size, 15), one, zero)),
-                add(select(gt(size, 22), one, zero), 7),
-            )
-            significand = or_(and_(u, 0x7FFFFF), 0x800000)
-            f = and_(lshr(significand, dropped), 0x3FFF)
-            up = select(lt(f, and_(u, 0x3FFF)), zero, one)
-            changed = add(u, shl(sub(up, lshr(f, 13)), add(dropped, 13)))
-            block[i] = lshr(select(lt(sub(size, 4), 20), changed, u), 19)
-        for i in range(part.size):
+        _hybrid_indices(src[2 * start : 2 * (start + BLOCK)], block[: out.size])
+        for i in range(out.size):
             out[i] = table[block[i]]

@@ -113,6 +113,16 @@ def half_bits_to_float(typingctx: Any, x: Any) -> Any:
 
 
 @intrinsic
+def float_to_bits(typingctx: Any, x: Any) -> Any:
+    """The pattern (uint32) of a float32."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], ir.IntType(32))
+
+    return types.uint32(types.float32), codegen
+
+
+@intrinsic
 def bits_to_float(typingctx: Any, x: Any) -> Any:
     """The float32 value of a pattern (uint32)."""
 

@@ -30,6 +30,7 @@ from .ops import (
     xor,
 )
 
+BLOCK = 512  # elements per pass: the scratch blocks stay in the first-level cache
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -103,7 +104,7 @@ def stochastic_parameters(
         fraction_bits,
         hidden,
         ((1 << (width - 1)) - 1) ^ (hidden - 1),
-        width - 1,
+        (1 << (width - 1)) - 1,
         max_rank,
         max_rank if max_rank_neg is None else max_rank_neg,
         over_pos,
@@ -118,6 +119,58 @@ def stochastic_parameters(
         hidden - 1 if daz else 0,
     ]
     return np.array([number & ones for number in numbers], np.uint64)
+
+
+@njit(nogil=True, error_model="numpy")
+def _hash(key: Any, start: Any, r: Any) -> None:
+    """The random bits of one block."""
+    widest_vectors()
+    for i in range(r.size):
+        r[i] = _bits(key, start + i)
+
+
+@njit(nogil=True, error_model="numpy")
+def _look_up(src: Any, shift_table: Any, base_table: Any, p: Any, shift: Any, base: Any) -> None:
+    """Shift and base of each element of one block."""
+    fraction_bits, magnitude_bits = p[0], p[3]
+    for i in range(src.size):
+        e = lshr(and_(lit(p[0], src[i]), magnitude_bits), fraction_bits)
+        shift[i] = shift_table[e]
+        base[i] = base_table[e]
+
+
+@njit(nogil=True, error_model="numpy")
+def _ranks(src: Any, shift: Any, base: Any, r: Any, p: Any, ranks: Any) -> None:
+    """The rounded ranks of one block."""
+    widest_vectors()
+    hidden, magnitude_bits, floor, tiny = p[1], p[3], p[14], p[15]
+    fraction = sub(hidden, 1)
+    zero = sub(hidden, hidden)
+    for i in range(src.size):
+        a = and_(lit(zero, src[i]), magnitude_bits)
+        significand = or_(and_(a, fraction), select(lt(a, hidden), zero, hidden))
+        rank = add(_round(significand, lit(zero, shift[i]), lit(zero, r[i])), base[i])
+        rank = select(gt(a, tiny), rank, zero)
+        ranks[i] = select(lt(rank, floor), zero, rank)
+
+
+@njit(nogil=True, error_model="numpy")
+def _finish(src: Any, ranks: Any, codes: Any, p: Any, dst: Any) -> None:
+    """Sign, zero, overflow, Inf and NaN of one block."""
+    widest_vectors()
+    inf, magnitude_bits, max_pos, max_neg, over_pos, over_neg = p[2], p[3], p[4], p[5], p[6], p[7]
+    inf_pos, inf_neg, nan_pos, nan_neg, sign_bit, zero_neg = p[8], p[9], p[10], p[11], p[12], p[13]
+    zero = sub(inf, inf)
+    for i in range(src.size):
+        u = lit(zero, src[i])
+        a = and_(u, magnitude_bits)
+        negative = gt(u, magnitude_bits)
+        rank = ranks[i]
+        code = or_(codes[i], select(negative, sign_bit, zero))
+        code = select(eq(rank, 0), select(negative, zero_neg, zero), code)
+        code = select(gt(rank, select(negative, max_neg, max_pos)), select(negative, over_neg, over_pos), code)
+        code = select(eq(a, inf), select(negative, inf_neg, inf_pos), code)
+        dst[i] = select(gt(a, inf), select(negative, nan_neg, nan_pos), code)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -142,44 +195,29 @@ def encode_stochastic(
     (uint32) holds the random bits of each element; where it is empty they are those of stream `seed` (np.uint64) from
     element `start` on.
     """
-    widest_vectors()
-    p = parameters
-    fraction_bits, hidden, inf, sign_shift = p[0], p[1], p[2], p[3]
-    max_pos, max_neg, over_pos, over_neg = p[4], p[5], p[6], p[7]
-    inf_pos, inf_neg, nan_pos, nan_neg, sign_bit, zero_neg, floor, tiny = (
-        p[8],
-        p[9],
-        p[10],
-        p[11],
-        p[12],
-        p[13],
-        p[14],
-        p[15],
-    )
     key = _finalise(add(seed, GOLDEN))
-    fraction = sub(hidden, 1)
-    zero = np.uint64(0)
-    own = random.size == 0
-    identity = rank_to_code.size == 0
-    magnitude_bits = sub(shl(np.uint64(1), sign_shift), 1)
-    for i in range(src.size):
-        u = lit(zero, src[i])
-        a = and_(u, magnitude_bits)
-        negative = gt(u, magnitude_bits)
-        e = lshr(a, fraction_bits)
-        significand = or_(and_(a, fraction), select(gt(e, 0), hidden, zero))
-        r = _bits(key, start + i) if own else lit(zero, random[i])
-        rank = add(_round(significand, lit(zero, shift_table[e]), r), base_table[e])
-        rank = select(gt(a, tiny), rank, zero)
-        rank = select(lt(rank, floor), zero, rank)
-        limit = select(negative, max_neg, max_pos)
-        over = gt(rank, limit)
-        code = rank if identity else rank_to_code[min_(rank, max_(max_pos, max_neg))]
-        code = or_(code, select(negative, sign_bit, zero))
-        code = select(eq(rank, 0), select(negative, zero_neg, zero), code)
-        code = select(over, select(negative, over_neg, over_pos), code)
-        code = select(eq(a, inf), select(negative, inf_neg, inf_pos), code)
-        dst[i] = select(gt(a, inf), select(negative, nan_neg, nan_pos), code)
+    largest = max_(parameters[4], parameters[5])
+    r_block = np.empty(BLOCK, np.uint32)
+    shift_block = np.empty(BLOCK, np.int64)
+    base_block = np.empty(BLOCK, np.int64)
+    rank_block = np.empty(BLOCK, np.uint64)
+    code_block = np.empty(BLOCK, np.uint64)
+    # table look-ups do not vectorise: each pass over a block is all arithmetic or all look-ups
+    for first in range(0, src.size, BLOCK):
+        part = src[first : first + BLOCK]
+        size = part.size
+        r = random[first : first + BLOCK] if random.size else r_block[:size]
+        shift, base, ranks, codes = shift_block[:size], base_block[:size], rank_block[:size], code_block[:size]
+        if random.size == 0:
+            _hash(key, start + first, r)
+        _look_up(part, shift_table, base_table, parameters, shift, base)
+        _ranks(part, shift, base, r, parameters, ranks)
+        if rank_to_code.size:
+            for i in range(size):
+                codes[i] = rank_to_code[min_(ranks[i], largest)]
+        else:
+            codes = ranks
+        _finish(part, ranks, codes, parameters, dst[first : first + BLOCK])
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
