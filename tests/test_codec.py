@@ -213,7 +213,7 @@ def test_hybrid_equals_the_specification():
     x = rng.integers(0, 1 << 32, 4000, np.uint32).view(np.float32)
     y = (rng.standard_normal(4000) * np.exp2(rng.integers(-26, 18, 4000))).astype(np.float32)
     coarse = (y.view(np.uint32) & np.uint32(0xFFFC0007)).view(np.float32)
-    x = np.concatenate([x, y, coarse, SPECIALS.astype(np.float32), np.float32(2.0) ** np.arange(-26, 18)])
+    x = np.concatenate([x, y, coarse, SPECIALS.astype(np.float32), np.ldexp(np.float32(1), np.arange(-26, 18))])
     half = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     for overflow in OVERFLOWS:
         rule = Rule(rounding="hybrid", overflow=overflow)

@@ -255,7 +255,7 @@ def _last(at: FloatFormat, target: Format, rule: Rule) -> Plan:
         if at is _F16:
             run = _stage(decoding.decode_table, tables.every_code(target, lenient, at))
         else:
-            run = _stage(encoding.encode_hybrid32, tables.hybrid_table(target, lenient))
+            run = _stage(_hybrid, tables.hybrid_table(target, lenient))
         return _plan((run, target.code_dtype))
     before = Plan(())
     if not target.signed and rule.negative is Negative.magnitude:
@@ -296,9 +296,11 @@ def _results(target: FloatFormat | TaperedFormat | IntFormat, rule: Rule, source
 
 def _ieee(at: FloatFormat, target: FloatFormat, rule: Rule) -> Plan:
     results = _results(target, rule, at)
-    if target is _F16 and at is _F32 and rule.rounding is Rounding.nearest_even and not _flushes(rule):
+    codes = np.array([results[n] for n in ("inf_pos", "inf_neg", "nan_pos", "nan_neg")], at.code_dtype)
+    quiet = not any(target.is_nan(c) and not c & 0x200 for c in codes.tolist())
+    if target is _F16 and at is _F32 and rule.rounding is Rounding.nearest_even and quiet and not _flushes(rule):
         saturate = int(rule.overflow in (Overflow.saturate, Overflow.saturate_finite))
-        codes = np.array([results[n] for n in ("inf_pos", "inf_neg", "nan_pos", "nan_neg")], np.uint16)
+        codes = codes.astype(np.uint16)
         return _plan((_stage(encoding.encode_half, saturate, codes), np.uint16))
     lanes, fraction, narrow = at.code_dtype, at.mantissa_bits, False
     if at in _HALVES and (target.mantissa_bits < _HALVES[at][1] or target is _BF16):
@@ -324,6 +326,10 @@ def _ieee(at: FloatFormat, target: FloatFormat, rule: Rule) -> Plan:
     )
     kernel = _narrow if narrow else encoding.encode_ieee
     return _plan((_stage(kernel, parameters), target.code_dtype))
+
+
+def _hybrid(src: Array, dst: Array, table: Array) -> None:
+    encoding.encode_hybrid32(src.view(np.uint16), dst, table)
 
 
 def _narrow(src: Array, dst: Array, parameters: Array) -> None:
@@ -392,8 +398,10 @@ def _to_int(at: FloatFormat, target: IntFormat, rule: Rule) -> Plan:
     if rule.rounding is not Rounding.stochastic:
         return _plan((_stage(integer.encode_int, parameters), target.code_dtype))
 
+    from .kernels import stochastic
+
     def run(src: Array, dst: Array, start: int, random: Array) -> None:
-        integer.encode_int_stochastic(src, dst, parameters, np.uint64(rule.seed), start, random)
+        stochastic.encode_int_stochastic(src, dst, parameters, np.uint64(rule.seed), start, random)
 
     return _plan((run, target.code_dtype))
 
