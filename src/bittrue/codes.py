@@ -19,6 +19,7 @@ Real = FloatFormat | TaperedFormat
 #: What `ulp_distance` gives between a NaN and a number: the largest uint64.
 ULP_NAN = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 
+_CHUNK = 1 << 15
 _TABLE_BITS = 16  # formats up to this width order their codes by table
 _ELSEWHERE = {"hifloat8": "hifloat8", "float4_e1m2fn": "float4_e1m2"}  # what only en_dtypes has
 
@@ -204,18 +205,27 @@ def order(f: Format) -> Order:
     return Order(ranks.astype(f.storage), nan_first.astype(f.storage), codes[~nan][first])
 
 
+def _look_up(table: Codes, index: Codes) -> Codes:
+    """Return ``table[index]``, in pieces: NumPy first widens the index to 64 bits, which should not leave the cache."""
+    flat, out = index.reshape(-1), np.empty(index.size, table.dtype)
+    for start in range(0, flat.size, _CHUNK):
+        stop = start + _CHUNK
+        np.take(table, flat[start:stop], mode="clip", out=out[start:stop])
+    return out.reshape(index.shape)
+
+
 def sort_keys(codes: Codes, f: Format, nan_first: bool = False) -> Codes:
     """Return numbers that NumPy's functions order as the values of `codes`; `nan_first` is for minima."""
     if f.bits > _TABLE_BITS:
         return values(codes, f)
     table = order(f)
-    return np.asarray(np.take(table.ranks_nan_first if nan_first else table.ranks, codes))
+    return _look_up(table.ranks_nan_first if nan_first else table.ranks, codes)
 
 
 def _ranks(codes: Codes, f: Format) -> Codes:
     """Number the values in their order, zero's two codes alike; NaN gets a meaningless number."""
     if f.bits <= _TABLE_BITS:
-        return np.asarray(np.take(order(f).ranks, codes)).astype(np.int64)
+        return _look_up(order(f).ranks, codes).astype(np.int32)
     if isinstance(f, IntFormat):
         return values(codes, f).astype(np.uint64 if f.bits == 64 and not f.signed else np.int64)
     assert isinstance(f, FloatFormat)  # in each half, codes go up with the magnitude
@@ -226,7 +236,7 @@ def _ranks(codes: Codes, f: Format) -> Codes:
 def _from_ranks(ranks: Codes, f: Format) -> Codes:
     """Return the codes with these numbers (+0 for zero)."""
     if f.bits <= _TABLE_BITS:
-        return np.take(order(f).codes, ranks)
+        return _look_up(order(f).codes, ranks)
     if isinstance(f, IntFormat):
         return np.asarray(ranks.view(np.uint64) & np.uint64(_low(f.bits))).astype(f.code_dtype).view(f.storage)
     assert isinstance(f, FloatFormat)
@@ -251,24 +261,45 @@ def step(codes: Codes, direction: Codes, f: Format) -> Codes:
     NaN stays NaN; the ends of the range stay. A step from a negative value onto zero gives -0 where there is one.
     """
     _real(f, "nextafter")
+    if f.bits <= _TABLE_BITS:
+        up, down = _neighbours(f)
+        return np.where(direction == 1, _look_up(up, codes), np.where(direction == -1, _look_up(down, codes), codes))
+    return np.where(direction == 1, _moved(codes, 1, f), np.where(direction == -1, _moved(codes, -1, f), codes))
+
+
+@lru_cache(maxsize=64)
+def _neighbours(f: Format) -> tuple[Codes, Codes]:
+    """Return for every code the next one up and the next one down."""
+    codes = np.arange(1 << f.bits, dtype=f.storage)
+    return _moved(codes, 1, f), _moved(codes, -1, f)
+
+
+def _moved(codes: Codes, way: int, f: Format) -> Codes:
     ranks, (low, high) = _ranks(codes, f), _limits(f)
-    nan = is_nan(codes, f)
-    up, down = (direction == 1) & (ranks < high) & ~nan, (direction == -1) & (ranks > low) & ~nan
-    moved = _from_ranks(np.where(up, ranks + up, np.where(nan, low, ranks - down)).astype(ranks.dtype), f)
+    able = (ranks < high if way > 0 else ranks > low) & ~is_nan(codes, f)
+    near = np.where(able, ranks, ranks.dtype.type(0 if low <= 0 else low))  # elsewhere any number with two neighbours
+    near = near + able if way > 0 else near - able
+    moved = _from_ranks(near, f)
     if isinstance(f, (FloatFormat, TaperedFormat)) and f.has_negative_zero:
         zero = (bit_patterns(moved, f) == 0) & sign_bit(codes, f)
         moved = np.where(zero, f.code_dtype.type(1 << f.magnitude_bits), bit_patterns(moved, f)).view(f.storage)
-    return np.where(up | down, moved, codes)
+    return np.where(able, moved, codes)
 
 
 def distance(a: Codes, b: Codes, f: Format) -> Codes:
     """Count the steps between values; see `bittrue.ulp_distance`."""
     _real(f, "ulp_distance")
     ra, rb = _ranks(a, f), _ranks(b, f)
-    ua, ub = ra.astype(np.uint64), rb.astype(np.uint64)  # differences modulo 2**64 are exact
-    steps = np.where(ra >= rb, ua - ub, ub - ua)
-    na, nb = is_nan(a, f), is_nan(b, f)
-    return np.where(na & nb, np.uint64(0), np.where(na | nb, ULP_NAN, steps))
+    if f.bits <= _TABLE_BITS:
+        steps = np.asarray(np.abs(np.subtract(ra, rb, dtype=np.int32))).astype(np.uint64)
+    else:
+        ua, ub = ra.astype(np.uint64), rb.astype(np.uint64)  # differences modulo 2**64 are exact
+        steps = np.where(ra >= rb, ua - ub, ub - ua)
+    if f.has_nan:
+        na, nb = is_nan(a, f), is_nan(b, f)
+        steps[na != nb] = ULP_NAN
+        steps[na & nb] = 0
+    return steps
 
 
 # --- comparison of values ---------------------------------------------------------------------------------------------
@@ -278,11 +309,10 @@ UNORDERED = 2
 
 def compare_values(x: Codes, y: Codes) -> Codes:
     """Return -1, 0 or 1 for x < y, x == y and x > y, and `UNORDERED` beside NaN; exact between any real dtypes."""
-    result = np.full(np.broadcast_shapes(x.shape, y.shape), UNORDERED, np.int8)
     with np.errstate(invalid="ignore"):  # a signalling NaN is as good as a quiet one
-        result[np.less(x, y)] = -1
-        result[np.greater(x, y)] = 1
-        result[np.equal(x, y)] = 0
+        less, more, equal = (np.asarray(test(x, y)) for test in (np.less, np.greater, np.equal))
+    result = np.subtract(more, less, dtype=np.int8)
+    result = np.where(less | more | equal, result, np.int8(UNORDERED))
     if {x.dtype.kind, y.dtype.kind} in ({"i", "f"}, {"u", "f"}):
         _break_ties(result, x, y)
     return result
