@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,8 @@ def layout(f: Format) -> str:
         return f"2x{layout(f.part)}"
     if isinstance(f, TaperedFormat):
         return "1-var."
+    if f.kind == "block":
+        return f"x{f.block_size}"  # type: ignore[attr-defined]
     return f"{int(f.signed)}-{f.bits - f.signed}" if isinstance(f, IntFormat) else ""
 
 
@@ -49,7 +52,7 @@ def as_dict(f: Format) -> dict[str, Any]:
     """Return everything about a format except its code table."""
     data: dict[str, Any] = {
         "name": f.name,
-        "bits": f.bits,
+        "bits": f.bits if isinstance(f.bits, int) else float(f.bits),
         "kind": f.kind,
         "layout": layout(f),
         "signed": bool(f.signed),
@@ -64,6 +67,8 @@ def as_dict(f: Format) -> dict[str, Any]:
         "aliases": list(f.aliases),
         "description": f.describe(),
     }
+    if f.kind == "block":
+        data |= {name: getattr(f, name) for name in ("block_size", "block_bytes")}
     for name in _RANGE:
         value = getattr(f, name, None)
         data[name] = None if value is None else {**as_json(value), "powers": power(value)}
@@ -83,7 +88,7 @@ def list_formats(as_json_text: bool) -> None:
     rows = [
         (
             f.name,
-            str(f.bits),
+            f"{float(f.bits):g}",
             f.kind,
             layout(f),
             short(f.max, 10, 4),
@@ -100,7 +105,7 @@ def list_formats(as_json_text: bool) -> None:
     for row, f in zip(rows, every):
         shown.add_row(*row, *[_cut(f.aliases, room)] * more)
     screen.print(shown)
-    print("\nfields: sign-exponent-fraction bits. 'bittrue formats NAME' shows one in full, with all its aliases.")
+    print("\nfields: sign-exponent-fraction bits; xN: blocks of N. 'bittrue formats NAME' shows one with all its aliases.")
 
 
 _COLUMNS = ("name", "bits", "kind", "fields", "max", "min\nnormal", "min\nsubn.", "special")
@@ -162,7 +167,8 @@ def one_format(name: str, as_json_text: bool) -> None:
             codes.add_row(label, code_text(f, code), coloured_bits(f, code), _special_value(f.value(code)))
         screen.print(codes)
         screen.print()
-    screen.print(f"codes  {f.storage.name}, one per element")
+    each = "packed blocks" if f.kind == "block" else "one per element"
+    screen.print(f"codes  {f.storage.name}, {each}")
     if f.aliases:
         from rich.padding import Padding
 
@@ -214,6 +220,9 @@ def _print_fields(screen: Console, f: Format) -> None:
     """Draw the fields, most significant bit first."""
     from rich.text import Text
 
+    if f.kind == "block":
+        _print_block(screen, f)
+        return
     if isinstance(f, TaperedFormat):
         rows = table("payload", "dot", "exponent", "fraction", "values", padding=(0, 2, 0, 0))
         for row in f.regimes:
@@ -254,6 +263,23 @@ def _print_fields(screen: Console, f: Format) -> None:
             letter = {"exponent": "e", "sign": "s"}.get(field.name.rpartition(".")[2], "m")
             drawn.append(letter * field.width + " ", style=_field_colour(field.name))
         screen.print(drawn)
+    screen.print()
+
+
+def _print_block(screen: Console, f: Any) -> None:
+    """List the parts of a block in memory order, equal neighbours together."""
+    rows = table("part", "number", "bits each", "from bit", right=("number", "bits each", "from bit"))
+    runs: list[list[Any]] = []
+    for piece in f.pieces():
+        name = re.sub(r"(?<=[mx])\d+(?:\[.*\])?$|\[.*\]$", "", piece.name)  # m3, x3, m3[6:0], E2[3]
+        if runs and runs[-1][0] == name and runs[-1][2] == piece.width:
+            runs[-1][1] += 1
+        else:
+            runs.append([name, 1, piece.width, piece.bit])
+    for run in runs:
+        rows.add_row(*map(str, run))
+    screen.print(f"{f.block_size} values in {f.block_bytes} bytes; bit 0 is the lowest bit of the first byte")
+    screen.print(rows)
     screen.print()
 
 

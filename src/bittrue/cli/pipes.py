@@ -38,11 +38,7 @@ def encode_lines(name: str, source: str | None, rule: Rule) -> None:
     exact.check_rule(rule, f)
     start = 0
     for lines in _blocks(sys.stdin.buffer):
-        random = None
-        if rule.rounding is Rounding.stochastic:
-            from .. import kernels
-
-            random = kernels.random_array(rule.seed, start, len(lines))
+        random = _random_words(rule.seed, start, len(lines)) if rule.rounding is Rounding.stochastic else None
         if src is None:
             codes = _encode_text(lines, f, rule, random, start)
         else:
@@ -61,6 +57,15 @@ def decode_lines(name: str, output: str) -> None:
     for lines in _blocks(sys.stdin.buffer):
         _write(write(_read_codes(lines, f, start)))
         start += len(lines)
+
+
+def _random_words(seed: int, start: int, count: int) -> Codes:
+    """Return the random bits that belong to the elements from `start` on."""
+    from ..kernels.stochastic import random_bits
+
+    words = np.empty(count, np.uint32)
+    random_bits(np.uint64(seed), start, words)
+    return words
 
 
 def _single(f: Format, option: str) -> Format:

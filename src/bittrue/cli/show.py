@@ -48,6 +48,8 @@ class Outcome:
 def show(text: str, name: str, target: str | None, source: str, as_json_text: bool) -> None:
     """Print everything about one value or code in one format; with a target, what each of its cast modes gives."""
     f = format(name)
+    if f.kind == "block":
+        raise ValueError(f"{f.name} has codes for blocks of values, not for one; see 'bittrue formats {f.name}'")
     given = _read_code(text, f)
     if given is not None:
         parts = _code_parts(f, given)
