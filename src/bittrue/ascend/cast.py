@@ -165,7 +165,7 @@ def _ready(
     from ..plans import bits_dtype
     from .steps import plan_of
 
-    rule = cast_rule(_type_of(key), dst, mode, product, saturation, strict, choices)
+    rule = cast_rule(key, dst, mode, product, saturation, strict, choices)
     source, target = rule.source.format, rule.destination.format
     source, part = (f.part if isinstance(f, ComplexFormat) else f for f in (source, target))
     reads = bits_dtype(source) if source.bits >= 8 else source.code_dtype
@@ -211,15 +211,11 @@ def _source(x: Any, src: Any) -> tuple[Plain, Any, bool]:
     if src is None and isinstance(x, (np.ndarray, np.generic)):
         array = np.asarray(x)
         array = np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)
-        fmt = _type_of(array.dtype).format
+        fmt = type_info(array.dtype).format
         return (array if array.dtype.isbuiltin == 1 else Array(array, fmt).codes), fmt, single
     fmt = type_info(src).format if src is not None else _python_type(x)
     codes = np.asarray(codec.encode(x, fmt, overflow="infinity" if fmt.kind != "int" else "raise"))
     return codes, fmt, single
-
-
-def _type_of(key: Any) -> Type:
-    return type_info(format(key))
 
 
 def _python_type(x: Any) -> Format:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ def plan_of(cast: CastRule, scale: np.float16 | None) -> Plan:
     if source.bits < 8 or (source.bits == 8 and source.kind != "int"):
         table = _decode_table(source, target, cast.rule)
         if cast.answered(10, "zero"):
-            table[0] = 0
+            table = np.where(np.arange(256) == 0, 0, table).astype(table.dtype)
         return _by_table(table, target, source)
     plan = encode_plan(source, target, cast.rule)
     return _corrected(cast, source, target, plan)
@@ -72,11 +73,13 @@ def _by_table(table: Plain, target: Format, source: Format | None = None) -> Pla
 # --- whole conversions ------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=256)
 def _decode_table(source: Format, target: Format, rule: Rule) -> Plain:
     """Return the code in `target` of every code of a format of at most 8 bits; zero beyond its codes."""
     table = np.zeros(256, target.code_dtype)
     for code in range(1 << source.bits):
         table[code] = exact.encode(source.value(code), target, rule, source=source)
+    table.flags.writeable = False
     return table
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
@@ -208,13 +209,14 @@ half, int32_t, uint32_t, float, int64_t, uint64_t
         return np.bool_(value)
     if found.is_int:
         info = np.iinfo(dtype)
-        if value != value or value in (float("inf"), -float("inf")) or int(value) != value:
+        if not isinstance(value, (int, np.integer)) and not (math.isfinite(value) and value == int(value)):
             raise ValueError(f"value={value!r} is not an integer, and {found} takes only those")
         if not info.min <= value <= info.max:
             raise ValueError(f"value={value!r} is beyond {found}: {info.min} to {info.max}")
         return dtype.type(int(value))
-    with np.errstate(over="ignore"):
-        result = dtype.type(value)
-    if np.isinf(result) and not np.isinf(float(value)):
-        raise ValueError(f"value={value!r} is beyond {found}: {np.finfo(dtype).min} to {np.finfo(dtype).max}")
-    return result
+    try:
+        with np.errstate(over="raise"):
+            return dtype.type(value)
+    except (OverflowError, FloatingPointError):
+        limits = np.finfo(dtype)
+        raise ValueError(f"value={value!r} is beyond {found}: {limits.min} to {limits.max}") from None
