@@ -121,24 +121,24 @@ class Nearest:
 
 @lru_cache(maxsize=64)
 def nearest(oracle: str, target: str) -> Nearest:
-    dtype = np.dtype(getattr(import_module(oracle), {"float4_e1m2fn": "float4_e1m2"}.get(target, target)))
-    bits = {"bfloat16": 16, "hifloat8": 8}.get(target) or int(target[len("float")])
+    """Return the rule of an oracle, on the values that it decodes itself (torch's: that NumPy and ml_dtypes decode)."""
+    library = {"float16": "numpy", "hifloat8": "en_dtypes", "float4_e1m2fn": "en_dtypes"}.get(target, "ml_dtypes")
+    dtype = np.dtype(getattr(import_module(library), {"float4_e1m2fn": "float4_e1m2"}.get(target, target)))
+    bits = {"float16": 16, "bfloat16": 16, "hifloat8": 8}.get(target) or int(target[len("float")])
     unsigned = "e8m0" in target
     codes = np.arange(1 << (bits - (not unsigned))).astype(f"u{dtype.itemsize}")
-    with np.errstate(invalid="ignore"):
-        values = codes.view(dtype).astype(np.float32).astype(np.float64)
-    finite = values[np.isfinite(values)]
-    # hifloat8's top binade has one fraction bit, of which only the lower half is finite; e8m0's has none
-    top_step = finite.max() / 2 if target == "hifloat8" else finite.max() - np.sort(finite)[-2]
     with np.errstate(all="ignore"):
-        beyond = np.array([np.inf], np.float32).astype(dtype).view(codes.dtype)[0]
-    return Nearest(
-        values,
-        finite.max() if unsigned else top_step,
-        int(beyond),
-        unsigned or target == "hifloat8",
-        0 if unsigned else 1 << (bits - 1),
-    )
+        values = codes.view(dtype).astype(np.float32).astype(np.float64)
+        beyond = int(np.array([np.inf], np.float32).astype(dtype).view(codes.dtype)[0])
+    finite = np.sort(values[np.isfinite(values)])
+    top_step = finite[-1] - finite[-2]
+    if target == "hifloat8":  # its top binade has one fraction bit, of which the lower half alone is finite
+        top_step = finite[-1] / 2
+    elif unsigned:
+        top_step = finite[-1]
+    if (oracle, target) == ("torch", "float8_e4m3fn"):
+        beyond = 0x7E  # it saturates
+    return Nearest(values, top_step, beyond, unsigned or target == "hifloat8", 0 if unsigned else 1 << (bits - 1))
 
 
 def _detour(oracle: str) -> tuple[Callable[[Codes, str], Codes], ...]:
@@ -248,11 +248,11 @@ TABLE = [
     ),
     Disagreement(
         *("gfloat", "0.5.2", "float64", "float8_e8m0fnu"),
-        "0 < x < 2**-127",
-        lambda v, _: (v > 0) & (v < 2.0**-127),
-        constant(0xFF),
+        "powers of two below 2**-127",
+        lambda v, _: (v > 0) & (v < 2.0**-127) & (np.frexp(v)[0] == 0.5),
+        lambda v, _: np.frexp(v)[1] - 1 + 127,
         constant(0x00),
-        "values below the smallest are returned unrounded and then encode as NaN; corrected after 0.5.2",
+        "values below the smallest are returned unrounded, and encode as negative numbers; corrected after 0.5.2",
         "https://github.com/graphcore-research/gfloat/issues/62",
     ),
     Disagreement(
@@ -262,6 +262,22 @@ TABLE = [
         constant(0x00),
         constant(0xFF),
         "zero becomes 2**-127 while values above the range become NaN; by overflow='infinity' both are NaN",
+        "shared/specs/oracles.md section 2",
+    ),
+    Disagreement(
+        *("torch", "2.13.0", "float32 bfloat16", "float8_e8m0fnu"),
+        "2**-127 < |x| < 1.5 * 2**-127",
+        lambda v, _: (np.abs(v) > 2.0**-127) & (np.abs(v) < 1.5 * 2.0**-127),
+        constant(0x01),
+        constant(0x00),
+        "subnormal inputs are rounded up whatever their fraction, as in ml_dtypes",
+        "seen in the release; no public report found",
+    ),
+    Disagreement(
+        *("torch", "2.13.0", "float64", "float16 bfloat16 float8_e5m2 float8_e4m3fn float8_e5m2fnuz float8_e4m3fnuz"),
+        "float32 rounds x onto a midpoint of the target",
+        *_detour("torch"),
+        "float64 goes through float32: two roundings",
         "shared/specs/oracles.md section 2",
     ),
 ]
