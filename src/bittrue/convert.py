@@ -60,7 +60,8 @@ class TensorReport:
         False: copied byte for byte.
     elements, bytes_before, bytes_after : int
     sqnr_db : float or None
-        ``10 log10(sum x**2 / sum (x - y)**2)`` over the elements finite on both sides; inf when nothing changed.
+        ``10 log10(sum x**2 / sum (x - y)**2)`` over the elements finite on both sides; inf when nothing changed,
+        nan where the squares leave float64's range.
     max_abs_error, max_rel_error : float or None
         Over the same elements; zeros have no relative error.
     overflowed : int or None
@@ -362,7 +363,7 @@ class _Cast:
         values = self._buffer("values", dtype, data.size)
         decode(data, self._source, dtype, out=values, threads=1)
         if self._rule.flush_inputs:  # subnormals of the source are ordinary numbers of `dtype`
-            values[np.abs(values) < float(self._source.min_normal)] *= 0  # type: ignore[attr-defined]
+            values[np.abs(values) < float(self._source.min_normal)] *= 0
         return values
 
     def _buffer(self, name: str, dtype: np.dtype[Any], size: int) -> Values:
@@ -425,7 +426,7 @@ def _fits_float32(fmt: Format) -> bool:
     if isinstance(fmt, FloatFormat) and fmt.mantissa_bits > 23:
         return False
     least = Fraction(1, 1 << 149)
-    return isinstance(fmt, BoolFormat) or (fmt.max <= _FLOAT32.max and fmt.min_subnormal >= least)  # type: ignore[attr-defined]
+    return isinstance(fmt, BoolFormat) or (fmt.max <= _FLOAT32.max and fmt.min_subnormal >= least)
 
 
 def _ceiling(value: Fraction | float, dtype: np.dtype[Any]) -> Any:

@@ -75,7 +75,7 @@ def save(
     --------
     >>> import tempfile, bittrue as bt
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save(folder + "/w.npz", {"w": bt.array([[1.5, -3.0]], "float4_e2m1fn")})
+    ...     save(folder + "/w.npz", {"w": bt.Array([[0x3, 0xD]], "float4_e2m1fn")})
     ...     load(folder + "/w.npz")["w"].format.name
     'float4_e2m1fn'
     """
@@ -125,7 +125,7 @@ def load(
     --------
     >>> import tempfile, bittrue as bt
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save(folder + "/image.bin", bt.array([[1.0, 2.0, 3.0]], "float4_e2m1fn"))
+    ...     save(folder + "/image.bin", bt.Array([[2, 4, 5]], "float4_e2m1fn"))
     ...     load(folder + "/image.bin", format="float4_e2m1fn", shape=(1, 3)).shape
     (1, 3)
     """

@@ -6,16 +6,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
-from ..formats import (
-    _CATALOGUE,
-    ComplexFormat,
-    FloatFormat,
-    Format,
-    IntFormat,
-    Regime,
-    TaperedFormat,
-    format,
-)
+from ..formats import _CATALOGUE, ComplexFormat, FloatFormat, Format, IntFormat, Regime, TaperedFormat, format
 
 __all__ = ["format_from_json", "format_to_json", "is_built_in"]
 
@@ -33,8 +24,8 @@ def format_to_json(fmt: Format) -> str | dict[str, Any]:
 
     Examples
     --------
-    >>> format_to_json(IntFormat("int5", width=5))
-    {'kind': 'int', 'name': 'int5', 'width': 5, 'signed': True}
+    >>> format_to_json(format("int4")), sorted(format_to_json(IntFormat("int5", width=5)).items())
+    ('int4', [('kind', 'int'), ('name', 'int5'), ('signed', True), ('width', 5)])
     """
     if is_built_in(fmt):
         return fmt.name

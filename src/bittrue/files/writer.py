@@ -39,8 +39,7 @@ class AtomicFile:
     def __init__(self, path: Path, force: bool = False) -> None:
         self.path, self.force = os.fspath(path), force
         self._target = os.path.realpath(self.path)
-        folder, name = os.path.split(self._target)
-        self._temporary = os.path.join(folder, f".{name[:100]}.{secrets.token_hex(6)}.tmp")
+        self._temporary = os.path.join(os.path.dirname(self._target), f".bittrue-{secrets.token_hex(8)}.tmp")
         self._file: BinaryIO | None = None
 
     def __enter__(self) -> BinaryIO:
