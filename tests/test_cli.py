@@ -293,6 +293,7 @@ def test_show_takes_codes_infinities_and_huge_numbers(run):
     assert run.json("show", "inf", "--format", "half")["result"]["code"] == "0x7c00"
     assert run.json("show", "inf", "--format", "float4_e2m1fn")["result"]["decimal"] == "6"
     assert len(run.ok("show", "1e5000", "--format", "float32").splitlines()) < 40
+    assert run.json("show", "1e5000", "--format", "float32")["value"]["decimal"] == "1e+5000"
     data = run.json("show", "1+2j", "--format", "complex32")
     assert (data["real"]["result"]["code"], data["imaginary"]["result"]["code"]) == ("0x3c00", "0x4000")
     data = run.json("show", "0x40003c00", "--format", "complex32")
@@ -462,6 +463,31 @@ def test_a_reader_that_goes_away_is_no_error():
     assert child.stderr.read() == b""
     assert child.wait() == 141
     child.stderr.close()
+
+
+@pytest.mark.parametrize("arguments", [["rules"], ["formats"], ["bench", "--list"]])
+def test_a_report_may_be_cut_short(arguments):
+    child = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    child.stdout.close()
+    assert child.stderr.read() == b""
+    assert child.wait() == 141
+    child.stderr.close()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk_is_one_line():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*COMMAND, "formats"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "error: no space left on device\n")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="closes streams in a shell")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_closed_streams_are_no_reason_to_fail(closed):
+    script = f'"$0" -c "import sys; from bittrue.cli import main; sys.exit(main())" encode --to half {closed}'
+    command = ["sh", "-c", script, sys.executable]
+    done = subprocess.run(command, input="1\n", capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_program_may_write_one_line_and_wait():

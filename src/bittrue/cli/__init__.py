@@ -32,9 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         output has gone.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+    _prepare_streams()
     try:
         code = _invoke(given)
         sys.stdout.flush()
@@ -51,6 +49,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         _complain(error)
         return _MISTAKE
+
+
+def _prepare_streams() -> None:
+    """Let no character and no closed stream be a reason to fail."""
+    # What takes a closed stream's place stays open as long as the process.
+    sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: SIM115
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _invoke(arguments: list[str]) -> int:
@@ -72,8 +81,9 @@ def _complain(error: BaseException) -> None:
             text = f"{text.rstrip('.')} (see '{context.command_path} --help')"
     elif isinstance(error, MemoryError):
         text = "not enough memory" + (f": {error}" if str(error) else "")
-    elif isinstance(error, OSError) and error.strerror and error.filename is not None:
-        text = f"{error.filename}: {error.strerror[:1].lower()}{error.strerror[1:]}"
+    elif isinstance(error, OSError) and error.strerror:
+        said = f"{error.strerror[:1].lower()}{error.strerror[1:]}"
+        text = said if error.filename is None else f"{error.filename}: {said}"
     else:
         text = str(error) or type(error).__name__
     red, plain = ("\x1b[1;31m", "\x1b[0m") if _coloured() else ("", "")

@@ -157,8 +157,39 @@ def _print_tables(results: Sequence[Result], settings: Settings) -> None:
     screen.print(f"\n{_summary(results)}", style="bold")
 
 
+_PAGE = """\
+# Benchmarks
+
+How they are taken, and what one machine gave.
+
+## Method
+
+`bittrue bench` (or `make bench`) prints all figures; nothing in the test suite looks at a clock.
+
+- Inputs are 2^24 numbers from a standard normal distribution (integers: a thousand times that), outputs are allocated
+  before. A file is a synthetic safetensors checkpoint of 256 MB, `--full`: 2 GB.
+- **The limit** is NumPy's plain copy between the same widths in the same run: float32 to int8 for 8-bit and narrower
+  codes, float32 to int16 for 16-bit ones, uint8 to float32 for decoding, and so on. Nothing that reads and writes the
+  same bytes with one thread can be much faster.
+- What is compared runs **in turns**: copy, one thread, two threads, each peer, then the same again, starting with
+  another one; seven rounds. Rates are medians. Shares and "times as fast" are medians of the ratios within each round,
+  so that what slows the machine down for a while cancels out.
+- Peers are used as their documentation shows: `numpy.copyto` into their dtype, torch's `copy_` on one thread. Those
+  that are not installed are left out.
+- Start-up times are those of fresh processes on a warm disk; peak memory is the child's own high-water mark.
+- Goals stand in each row; "below" names those that are missed: one, two: the share on that many threads.
+
+One format: `bittrue bench --only hifloat8`; a quick look: `--size 2^20`; for programs: `--json`. This page:
+
+    bittrue bench --markdown > docs/benchmarks.md
+
+## Results
+"""
+
+
 def _print_markdown(results: Sequence[Result], settings: Settings) -> None:
-    """Write the tables for docs/benchmarks.md."""
+    """Write docs/benchmarks.md."""
+    print(_PAGE)
     for line in _about(settings):
         print(f"- {line}")
     for group, members in _groups(results).items():

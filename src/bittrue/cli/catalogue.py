@@ -105,7 +105,7 @@ def list_formats(as_json_text: bool) -> None:
     for row, f in zip(rows, every):
         shown.add_row(*row, *[_cut(f.aliases, room)] * more)
     screen.print(shown)
-    print("\nfields: sign-exponent-fraction bits; xN: blocks of N. 'bittrue formats NAME' shows one with all its aliases.")
+    print("\nfields: sign-exponent-fraction bits; xN: blocks of N. 'bittrue formats NAME' shows one in full.")
 
 
 _COLUMNS = ("name", "bits", "kind", "fields", "max", "min\nnormal", "min\nsubn.", "special")

@@ -233,7 +233,7 @@ def bench(
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Convert a file of 2 GB instead of 256 MB.")] = False,
     listing: Annotated[bool, typer.Option("--list", help="Name the rows, measure nothing.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown, as in docs/benchmarks.md.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print docs/benchmarks.md.")] = False,
     json: Json = False,
 ) -> None:
     """Measure this machine: every conversion beside a plain copy and beside other libraries."""

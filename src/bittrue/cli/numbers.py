@@ -14,6 +14,10 @@ __all__ = ["as_json", "decimal", "exact", "hex_float", "power", "product", "shor
 _LONG = 12_000  # bits; beyond, Python refuses to write the digits, and nobody would read them
 
 
+def _too_long(value: Fraction) -> bool:
+    return max(value.numerator.bit_length(), value.denominator.bit_length()) > _LONG
+
+
 def special(value: Value) -> str | None:
     """Return the name of a value that is no Fraction ("-0", "inf", "nan" ...), else None."""
     if not isinstance(value, float):
@@ -45,7 +49,7 @@ def exact(value: Value) -> str:
     if named is not None:
         return named
     assert isinstance(value, Fraction)
-    if max(value.numerator.bit_length(), value.denominator.bit_length()) > _LONG:
+    if _too_long(value):
         return decimal(value)
     rest, twos, fives = value.denominator, 0, 0
     while rest % 2 == 0:
@@ -152,13 +156,16 @@ def product(value: Fraction) -> str:
 
 
 def as_json(value: Value) -> dict[str, Any]:
-    """Return the value for a JSON document: nothing in it is rounded but the member `float`."""
+    """Return the value for a JSON document, unrounded (but for numbers far beyond float64: only a decimal)."""
     named = special(value)
     if named is not None:
         return {"decimal": named, "hex": hex_float(value), "fraction": named}
     assert isinstance(value, Fraction)
+    if _too_long(value):
+        return {"decimal": decimal(value), "hex": None, "fraction": None}
+    whole = value.denominator == 1
     return {
         "decimal": exact(value),
         "hex": hex_float(value),
-        "fraction": f"{value.numerator}/{value.denominator}" if value.denominator > 1 else str(value.numerator),
+        "fraction": str(value.numerator) if whole else f"{value.numerator}/{value.denominator}",
     }

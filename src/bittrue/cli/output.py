@@ -31,9 +31,13 @@ def console(stderr: bool = False) -> Console:
     """Return a console: as wide as the terminal (or COLUMNS), coloured on terminals only, never guessing at text."""
     from rich.console import Console
 
+    class Screen(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # `main` knows what to do; Rich would exit with code 1
+
     stream = sys.stderr if stderr else sys.stdout
     piped = not stream.isatty() and not os.environ.get("COLUMNS", "").isdigit()
-    return Console(file=stream, width=_PIPE_WIDTH if piped else None, highlight=False, markup=False, soft_wrap=False)
+    return Screen(file=stream, width=_PIPE_WIDTH if piped else None, highlight=False, markup=False, soft_wrap=False)
 
 
 def table(*columns: str, right: Iterable[str] = (), title: str | None = None, **options: Any) -> Table:

@@ -269,7 +269,7 @@ class _View:
         entry: dict[str, Any] = {} if outcome.code is None else self._entry(outcome.code)
         error = self._error(outcome.code)
         if error is not None:
-            entry["error_ulp"] = float(error)
+            entry["error_ulp"] = float(decimal(error))
         if outcome.note:
             entry["note"] = outcome.note
         return entry
