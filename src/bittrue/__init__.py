@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from .array import Array, array
 from .formats import (
     BoolFormat,
     ComplexFormat,
@@ -26,16 +27,22 @@ _LAZY: dict[str, str] = {
     "encode": "codec",
     "decode": "codec",
     "quantize": "codec",
-    "Array": "array",
-    "array": "array",
     "save": "files",
     "load": "files",
     "FileError": "files",
-    "convert": "convert",
+    "open_tensors": "files",
+    "Writer": "files",
+    **dict.fromkeys(
+        "ULP_NAN abs argmax argmin argsort concatenate equal isfinite isinf isnan max min neg nextafter signbit sort "
+        "take ulp_distance unique".split(),
+        "operations",
+    ),
+    **dict.fromkeys(("sum", "mean", "dot"), "reduce"),
 }
-_ROOMS = ("exact", "packing", "ascend")
+_ROOMS = ("aie", "ascend", "convert", "exact", "operations", "packing", "reduce")
 
 __all__ = [
+    "Array",
     "BoolFormat",
     "ComplexFormat",
     "FloatFormat",
@@ -47,6 +54,7 @@ __all__ = [
     "Rounding",
     "Rule",
     "TaperedFormat",
+    "array",
     "format",
     "formats",
     "p3109",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from . import exact
 from .formats import BoolFormat, ComplexFormat, FloatFormat, Format, IntFormat, format
+from .parse import as_input, encode_objects
 from .rounding import NanPolicy, Negative, Overflow, Rounding, Rule, make_rule
 
 if TYPE_CHECKING:
@@ -107,9 +110,7 @@ def encode(
         return _encode_affine(x, fmt, given, out, threads, random, scale, zero_point, axis)
     values, source = _values(x, fmt)
     if source is None:
-        from .parse import encode_objects
-
-        return _deliver(encode_objects(values, fmt, given), out, fmt)
+        return _deliver(encode_objects(values, fmt, given, random), out, fmt)
     _check_raising(values, source, fmt, given)
     part, planned = (fmt.part, source.part) if isinstance(fmt, ComplexFormat) else (fmt, source)
     from .plans import bits_dtype, encode_plan
@@ -241,7 +242,9 @@ _format = format
 def _values(x: Any, fmt: Format) -> tuple[Array, Any]:
     """Return `x` as a contiguous native array, and the format of its numbers (None: Python objects or strings)."""
     exact_values = getattr(x, "exact_values", None)  # a bittrue.Array, which lives above this room
-    array = np.asarray(exact_values() if exact_values is not None else x)
+    if exact_values is not None:
+        x = exact_values()
+    array = x if isinstance(x, np.ndarray) and x.dtype.kind in "fiub" and x.itemsize <= 8 else as_input(x)
     if array.dtype.kind in "OUS":
         return array, None
     source = _BY_DTYPE.get(array.dtype) or _SOURCES.get(array.dtype.name)
@@ -494,30 +497,35 @@ def _cpus() -> int:
 
 
 def _run(plan: Plan, src: Array, dst: Array, random: Array, threads: int | None) -> None:
+    in_chunks(partial(_work, plan, src, dst, random), src.size, threads, 1, 64)
+
+
+def in_chunks(work: Callable[[int, int], int], n: int, threads: int | None, width: int = 1, step: int = 1) -> int:
+    """Call ``work(start, stop)`` over 0..n, in several threads where that pays; return the OR of the results.
+
+    `width` says how many elements one of the `n` stands for. Chunks begin at multiples of `step`.
+    """
     global _pool
-    n = src.size
     if threads is not None and (not isinstance(threads, (int, np.integer)) or threads < 1):
         raise ValueError(f"threads={threads!r} must be a positive integer")
-    workers = max(1, min(_cpus(), n // _PER_THREAD) if threads is None else min(int(threads), n))
+    workers = max(1, min(_cpus(), n * width // _PER_THREAD) if threads is None else min(int(threads), n))
     if workers == 1:
-        _work(plan, src, dst, random, 0, n)
-        return
+        return work(0, n)
     if _pool is None:
         _pool = ThreadPoolExecutor(max_workers=64, thread_name_prefix="bittrue")
-    edges = [n * i // workers // 64 * 64 for i in range(workers)] + [n]
-    jobs: list[Any] = [
-        _pool.submit(_work, plan, src, dst, random, lo, hi) for lo, hi in zip(edges[1:], edges[2:])
-    ]
-    _work(plan, src, dst, random, edges[0], edges[1])
+    edges = [n * i // workers // step * step for i in range(workers)] + [n]
+    jobs = [_pool.submit(work, lo, hi) for lo, hi in zip(edges[1:], edges[2:])]
+    found = work(edges[0], edges[1])
     for job in jobs:
-        job.result()
+        found |= job.result()
+    return found
 
 
-def _work(plan: Plan, src: Array, dst: Array, random: Array, lo: int, hi: int) -> None:
+def _work(plan: Plan, src: Array, dst: Array, random: Array, lo: int, hi: int) -> int:
     stages = plan.stages
     if len(stages) == 1:
         stages[0][0](src[lo:hi], dst[lo:hi], lo, random[lo:hi])
-        return
+        return 0
     scratch = [np.empty(min(_CHUNK, hi - lo), dtype) for _, dtype in stages[:-1]]
     for start in range(lo, hi, _CHUNK):
         stop = min(start + _CHUNK, hi)
@@ -526,3 +534,4 @@ def _work(plan: Plan, src: Array, dst: Array, random: Array, lo: int, hi: int) -
             buffer = buffer[: stop - start]
             run(now, buffer, start, random[start:stop])
             now = buffer
+    return 0

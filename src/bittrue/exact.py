@@ -183,7 +183,7 @@ def _encode_int(f: IntFormat, rule: Rule, magnitude: Fraction, negative: bool, r
     return _int_limit(f, rule, negative, number)
 
 
-def _int_limit(f: IntFormat, rule: Rule, negative: bool, value: object) -> int:
+def _int_limit(f: IntFormat, rule: Rule, negative: bool, value: Value) -> int:
     """Integers have no Inf: every rule but `raise` (and `wrap` for finite values) stops at the limit."""
     if rule.overflow is Overflow.raise_:
         raise _beyond(f, value)
@@ -250,7 +250,7 @@ def _reaches_infinity(rounding: Rounding, negative: bool) -> bool:
     return not (rounding is Rounding.floor and not negative) and not (rounding is Rounding.ceil and negative)
 
 
-def _infinity(f: FloatFormat | TaperedFormat, rule: Rule, negative: bool, value: object) -> int:
+def _infinity(f: FloatFormat | TaperedFormat, rule: Rule, negative: bool, value: Value) -> int:
     if rule.overflow is Overflow.raise_ and not f.has_inf:
         raise _beyond(f, value)
     return _largest(f, negative) if rule.overflow is Overflow.saturate else _inf_code(f, negative)
@@ -284,9 +284,12 @@ def _nan(f: Format, rule: Rule, negative: bool) -> int:
     return int(code | (negative and f.nan_signed and rule.nan_sign == "keep") << f.magnitude_bits)
 
 
-def _beyond(f: Format, value: object) -> OverflowError:
-    shown = value if isinstance(value, float) else float(value)  # type: ignore[arg-type]
-    return OverflowError(f"value {shown:g} is beyond the range of {f.name} (overflow='raise')")
+def _beyond(f: Format, value: Value) -> OverflowError:
+    try:
+        shown = f"{float(value):g}"
+    except OverflowError:
+        shown = f"of about 2**{floor_log2(abs(Fraction(value)))}"
+    return OverflowError(f"value {shown} is beyond the range of {f.name} (overflow='raise')")
 
 
 # --- hifloat8 hybrid --------------------------------------------------------------------------------------------------

@@ -253,7 +253,7 @@ def _last(at: FloatFormat, target: Format, rule: Rule) -> Plan:
     if rule.rounding is Rounding.hybrid:
         assert isinstance(target, TaperedFormat)
         if at is _F16:
-            run = _stage(decoding.decode_table, tables.every_code(target, lenient, at))
+            run = _stage(_by_pattern, tables.every_code(target, lenient, at))
         else:
             run = _stage(_hybrid, tables.hybrid_table(target, lenient))
         return _plan((run, target.code_dtype))
@@ -326,6 +326,10 @@ def _ieee(at: FloatFormat, target: FloatFormat, rule: Rule) -> Plan:
     )
     kernel = _narrow if narrow else encoding.encode_ieee
     return _plan((_stage(kernel, parameters), target.code_dtype))
+
+
+def _by_pattern(src: Array, dst: Array, table: Array) -> None:
+    decoding.decode_table(src, table, dst)
 
 
 def _hybrid(src: Array, dst: Array, table: Array) -> None:
@@ -415,14 +419,16 @@ def decode_plan(source: Format, target: Format) -> Plan:
 
     What `target` cannot hold is rounded as NumPy's casts do: nearest even, Inf beyond the range.
     """
+    if isinstance(target, BoolFormat):
+        return _plan((_truth(source), target.code_dtype))
     if source is target:
         return _plan((_copy, target.code_dtype))
     if source.bits <= 8 or (source.bits <= 16 and source not in (_F16, _BF16)):
         table = tables.decode_table(source, target)
         return _plan((_stage(_look_up, table, source), target.code_dtype))
     if isinstance(source, IntFormat):
-        first, *rest = encode_plan(source, target, tables.AS_NUMPY).stages
-        return Plan(((partial(_as_numbers, first[0], bits_dtype(source)), first[1]), *rest))
+        first, *rest = encode_plan(_native(source), target, tables.AS_NUMPY).stages
+        return Plan(((partial(_as_numbers, first[0], source), first[1]), *rest))
     if source in (_F16, _BF16, _F32, _F64):
         return encode_plan(source, target, tables.AS_NUMPY)
     assert isinstance(source, FloatFormat)
@@ -434,8 +440,18 @@ def _copy(src: Array, dst: Array, _start: int, _random: Array) -> None:
     np.copyto(dst, src.view(dst.dtype))
 
 
-def _as_numbers(run: Run, dtype: np.dtype[Any], src: Array, dst: Array, start: int, random: Array) -> None:
-    run(src.view(dtype), dst, start, random)
+def _native(source: IntFormat) -> IntFormat:
+    """Return the integer format that fills the storage of `source`."""
+    return IntFormat("native", width=8 * source.code_dtype.itemsize, signed=source.signed)
+
+
+def _as_numbers(run: Run, source: IntFormat, src: Array, dst: Array, start: int, random: Array) -> None:
+    numbers = src.view(bits_dtype(source))
+    spare = 8 * numbers.itemsize - source.bits
+    if spare:
+        check_codes(int(np.bitwise_or.reduce(src, initial=0)), source)
+        numbers = numbers << spare >> spare  # extends the sign
+    run(numbers, dst, start, random)
 
 
 def _look_up(codes: Array, dst: Array, table: Array, source: Format) -> None:
