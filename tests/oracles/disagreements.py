@@ -167,6 +167,7 @@ _ML_FLOATS = (
     "bfloat16 float8_e3m4 float8_e4m3 float8_e4m3fn float8_e4m3fnuz float8_e4m3b11fnuz float8_e5m2 float8_e5m2fnuz "
     "float8_e8m0fnu float6_e2m3fn float6_e3m2fn float4_e2m1fn"
 )
+_SEEN = "seen in this release; no public report found"
 _NO_NAN = "float6_e2m3fn float6_e3m2fn float4_e2m1fn"
 
 TABLE = [
@@ -177,7 +178,7 @@ TABLE = [
         constant(0x01),
         constant(0x00),  # the nearest power of two is 2**-127
         "subnormal inputs are rounded up whatever their fraction: 8.000998e-39 gives 2**-126",
-        "seen in the release; no public report found",
+        _SEEN,
     ),
     Disagreement(
         *("ml_dtypes", "0.6.0", "float16 bfloat16 float32 float64", _NO_NAN),
@@ -186,7 +187,7 @@ TABLE = [
         minus_zero,
         constant(0),
         "NaN into a format without NaN gives a zero with the sign inverted; ours is +0 (so -NaN agrees)",
-        "shared/specs/oracles.md section 2",
+        _SEEN,
     ),
     Disagreement(
         *("ml_dtypes", "0.6.0", "float64", _ML_FLOATS),
@@ -219,7 +220,7 @@ TABLE = [
         integer_limit,
         "an infinity becomes 0 by C's undefined conversion; ours is the limit of its sign, as in "
         "specs/ascend.md section 8.3",
-        "shared/specs/oracles.md section 2",
+        _SEEN,
     ),
     Disagreement(
         *("en_dtypes", "0.0.4", "float16 float32 float64", _NO_NAN + " float4_e1m2fn"),
@@ -228,7 +229,7 @@ TABLE = [
         minus_zero,
         constant(0),
         "-NaN into a format without NaN gives -0; ours is +0 for both signs (NaN has no sign to keep)",
-        "shared/specs/oracles.md section 2",
+        _SEEN,
     ),
     Disagreement(
         *("en_dtypes", "0.0.4", "float32", "float8_e8m0fnu"),
@@ -237,14 +238,14 @@ TABLE = [
         constant(0xFF),
         constant(0x00),  # below the range: the smallest value
         "float32 subnormals below the smallest value give NaN",
-        "shared/specs/oracles.md section 2",
+        _SEEN,
     ),
     Disagreement(
         *("en_dtypes", "0.0.4", "float64", "hifloat8 float4_e1m2fn"),
         "float32 rounds x onto a midpoint of the target",
         *_detour("en_dtypes"),
         "arrays of float64 go through float32: two roundings",
-        "shared/specs/oracles.md section 2",
+        _SEEN,
     ),
     Disagreement(
         *("gfloat", "0.5.2", "float64", "float8_e8m0fnu"),
@@ -262,7 +263,7 @@ TABLE = [
         constant(0x00),
         constant(0xFF),
         "zero becomes 2**-127 while values above the range become NaN; by overflow='infinity' both are NaN",
-        "shared/specs/oracles.md section 2",
+        _SEEN,
     ),
     Disagreement(
         *("torch", "2.13.0", "float32 bfloat16", "float8_e8m0fnu"),
@@ -271,14 +272,14 @@ TABLE = [
         constant(0x01),
         constant(0x00),
         "subnormal inputs are rounded up whatever their fraction, as in ml_dtypes",
-        "seen in the release; no public report found",
+        _SEEN,
     ),
     Disagreement(
         *("torch", "2.13.0", "float64", "float16 bfloat16 float8_e5m2 float8_e4m3fn float8_e5m2fnuz float8_e4m3fnuz"),
         "float32 rounds x onto a midpoint of the target",
         *_detour("torch"),
         "float64 goes through float32: two roundings",
-        "shared/specs/oracles.md section 2",
+        _SEEN,
     ),
     Disagreement(
         *("onnx", "1.22.0", "float32 float16", "float4_e2m1fn"),
