@@ -138,12 +138,12 @@ def float_to_hif8(u: np.ndarray) -> np.ndarray:
 def half_to_hif8(h: np.ndarray) -> np.ndarray:
     h = h.astype(np.int64)
     s, field, m = h >> 15, h >> 10 & 31, h & 0x3FF
-    t = (h & 1) << 1 | 1
     shift = np.zeros_like(m)
-    for bit in range(10):  # subnormals are normalised: the leading one becomes the hidden bit
+    for bit in range(10):  # subnormals are normalised first, so T is taken from the normalised fraction too
         shift = np.where((field == 0) & (m >> bit == 1), 10 - bit, shift)
     e = np.where(field == 0, np.where(m == 0, -30, -14 - shift), field - 15)
     m = np.where(field == 0, m << shift & 0x3FF, m)
+    t = (m & 1) << 1 | 1
     return np.where(field == 31, np.where(m != 0, 0x80, s << 7 | 0x6F), to_hif8(s, e, m, t, 10, 2)).astype(np.uint8)
 
 

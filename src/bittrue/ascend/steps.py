@@ -11,6 +11,7 @@ import numpy as np
 from .. import exact
 from ..formats import ComplexFormat, Format, TaperedFormat, format
 from ..kernels import decode as decoding
+from ..kernels import scaled
 from ..plans import Plan, check_codes, encode_plan
 from ..rounding import Overflow, Rounding, Rule
 from .modes import RoundMode
@@ -40,7 +41,7 @@ def plan_of(cast: CastRule, scale: np.float16 | None) -> Plan:
         return _by_table(_to_e8m0(cast), target)
     if semantics == "dequant":
         assert scale is not None
-        return _one(_scaled(np.float32(scale)), np.uint32) + encode_plan(_F32, target, cast.rule)
+        return _one(_scaled(np.float32(scale), cast.saturates), target.code_dtype)
     if semantics == "round-integral" or (semantics == "complex" and source is target):
         widen = Plan(()) if source is _F32 else encode_plan(source, _F32, Rule(overflow=Overflow.infinity))
         return widen + _one(_integral(cast.mode), np.uint32) + encode_plan(_F32, target, cast.rule)
@@ -95,19 +96,15 @@ def _to_e8m0(cast: CastRule) -> Plain:
     return table
 
 
-def _scaled(scale: np.float32) -> Run:
-    """int32 to float32(src) * scale, one rounding each (spec: the A5 implementation of Cast with SetDeqScale).
+def _scaled(scale: np.float32, saturates: bool) -> Run:
+    """int32 to half(float32(src) * scale), each step rounded (the A5 implementation of Cast with SetDeqScale).
 
     The vendor multiplies by 2**-17 before and by 2**17 after. With |src| from 1 to 2**31 and a half scale from 2**-24
     to 65504 nothing leaves float32's normal range on the way, so both are exact and cancel.
     """
 
-    def run(src: Plain, dst: Plain, _start: int, _random: Plain) -> None:
-        values = dst.view(np.float32)
-        np.copyto(values, src, casting="unsafe")
-        np.multiply(values, scale, out=values)
-
-    return run
+    cap = np.float32(65504 if saturates else np.inf)
+    return lambda src, dst, _start, _random: scaled.scale_to_half(src, dst, scale, cap)
 
 
 _INTEGRAL: dict[RoundMode, Callable[..., Any]] = {
