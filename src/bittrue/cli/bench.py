@@ -13,7 +13,7 @@ __all__ = ["bench"]
 
 _PEERS = ("numpy", "ml_dtypes", "en_dtypes", "torch")
 _SHORT = {"share_one": "one", "share_two": "two", "one": "rate", "megabytes": "peak", "seconds": "time"}
-_GOAL_TEXT = {"share_one": "{:g}", "share_two": "{:g}", "one": "{:g}/us", "seconds": "{:g} s", "megabytes": "{:g} MB"}
+_GOAL_TEXT = {"share_one": "{:g}", "share_two": "{:g}", "one": "{:g}/us", "megabytes": "{:g} MB"}
 
 
 def bench(size: str, repeat: int, only: str | None, full: bool, form: str) -> None:
@@ -79,7 +79,7 @@ def _columns(results: Sequence[Result]) -> list[str]:
         ("limit", "copy"),
         ("share_one", "share"),
         *((f"times {peer}", peer) for peer in _PEERS),
-        ("seconds", "seconds"),
+        ("seconds", "time"),
         ("MB/s", "MB/s"),
         ("copy MB/s", "file copy"),
         ("megabytes", "peak MB"),
@@ -96,7 +96,7 @@ def _cells(result: Result, headings: Sequence[str]) -> list[str]:
         "copy": _number(figures.get("limit"), "{:.0f}"),
         "share": " ".join(shares),
         **{peer: _number(figures.get(f"times {peer}"), "{:.3g}x") for peer in _PEERS},
-        "seconds": _number(figures.get("seconds"), "{:.2f}"),
+        "time": _duration(figures["seconds"]) if "seconds" in figures else "",
         "MB/s": _number(figures.get("MB/s"), "{:.0f}"),
         "file copy": _number(figures.get("copy MB/s"), "{:.0f}"),
         "peak MB": _number(figures.get("megabytes"), "{:.0f}"),
@@ -111,10 +111,15 @@ def _number(value: float | None, form: str) -> str:
 def _goals(result: Result) -> str:
     """Return the goals of a row that could be measured, in one short text."""
     verdicts = result.verdicts
-    named = [
-        _GOAL_TEXT.get(name, "{:g}x").format(goal) for name, goal in result.row.goals.items() if name in verdicts
-    ]
-    return " ".join(named)
+    return " ".join(
+        _duration(goal) if name == "seconds" else _GOAL_TEXT.get(name, "{:g}x").format(goal)
+        for name, goal in result.row.goals.items()
+        if name in verdicts
+    )
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.2g} s" if seconds >= 0.01 else f"{seconds * 1e6:.2g} us"
 
 
 def _verdict(result: Result) -> str:
