@@ -46,7 +46,7 @@ def p3109(bits: int, precision: int, signed: bool = True, extended: bool = True)
     Parameters
     ----------
     bits : int
-        Width K of a code, 2 to 16.
+        Width K of a code, 3 to 16. (Some formats from 11 bits on exceed float64's range and are refused.)
     precision : int
         Significand bits P with the implicit one, from 1 to `bits` (signed: to ``bits - 1``).
     signed, extended : bool
@@ -61,8 +61,8 @@ def p3109(bits: int, precision: int, signed: bool = True, extended: bool = True)
     ----------
     IEEE Working Group P3109, interim report, section "Binary floating-point formats for machine learning".
     """
-    if not 2 <= bits <= 16:
-        raise ValueError(f"bits={bits!r} must be from 2 to 16")
+    if not 3 <= bits <= 16:
+        raise ValueError(f"bits={bits!r} must be from 3 to 16")
     if not 1 <= precision <= bits - signed:
         raise ValueError(f"precision={precision!r} must be from 1 to {bits - signed} for {bits} bits")
     exponent_bits = bits - precision + (not signed)

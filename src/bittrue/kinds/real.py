@@ -157,6 +157,10 @@ class FloatFormat(RealFormat):
             raise ValueError("nan='exponent' needs inf=True, zero=True and at least one exponent and fraction bit")
         if self.nan == "negative_zero" and not (self.signed and self.zero):
             raise ValueError("nan='negative_zero' needs a signed format with a zero")
+        if self.signed and not self.zero:
+            raise ValueError("zero=False needs signed=False")
+        if self.max_code < self.zero:
+            raise ValueError(f"{self.name}: Inf and NaN leave no finite value but zero")
         if self.bias is None:
             object.__setattr__(self, "bias", (1 << self.exponent_bits >> 1) - 1)
         if not (
