@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
 
+from ..rounding import Rule
 from .choices import Choices
-from .modes import SaturationMode
-from .products import Product
+from .modes import RoundMode, SaturationMode
+from .products import DEFAULT_PRODUCT, Product
 from .rulebook import Row
 
 __all__ = ["Ctrl", "Saturation", "control_state"]
@@ -74,6 +76,24 @@ class Ctrl:
         if saturation == "float-global" or (saturation == "float" and self.bit60):
             return not self.bit48
         return not self.bit59 if self.bit60 else self.sat
+
+    def rule(
+        self,
+        src: Any,
+        dst: Any,
+        mode: RoundMode | str | int = RoundMode.CAST_NONE,
+        product: str | int | Product = DEFAULT_PRODUCT,
+    ) -> Rule:
+        """Return the core's rule of a cast under these bits; `cast_rule` tells the rest.
+
+        Examples
+        --------
+        >>> Ctrl(bit48=True).rule("float", "half").overflow
+        <Overflow.infinity: 'infinity'>
+        """
+        from .rule import cast_rule
+
+        return cast_rule(src, dst, mode, product, saturation=self).rule
 
 
 _BITS = (48, 50, 53, 59, 60)

@@ -127,7 +127,7 @@ def _integral(mode: RoundMode) -> Run:
             assert mode is RoundMode.ROUND
             np.trunc(x, out=out)
             up = np.abs(x - out) >= 0.5  # exact: both have the grid of x; False for infinities
-            np.add(out, np.copysign(np.float32(1), x), out=out, where=up)
+            np.add(out, np.copysign(up.astype(np.float32), x), out=out)
 
     return run
 
