@@ -172,7 +172,13 @@ def test_integer_sources(source):
             ]
         )
         if info.bits == 64:
-            x = np.concatenate([x, (np.int64(1) << np.arange(40, 62)).astype(source) + np.array(1, source)])
+            powers = (np.int64(1) << np.arange(40, 62)).astype(source)
+            spread = (
+                powers[:, None]
+                + (powers[:, None] >> np.arange(50, 56).astype(source)) * np.array([1, 3], source)[:, None, None]
+            )
+            x = np.concatenate([x, powers, spread.ravel(), powers + np.array(1, source), info.max - powers])
+            x = np.concatenate([x, -x]) if info.min < 0 else x
     for fmt in [f for f in bt.formats() if f.kind != "complex"]:
         for i, rounding in enumerate(boundary.DETERMINISTIC):
             overflow = ("saturate", "wrap")[i % 2] if fmt.kind in ("int", "bool") else OVERFLOWS[i % 4]

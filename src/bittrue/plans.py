@@ -121,12 +121,32 @@ def _from_int(source: IntFormat, target: Format, rule: Rule) -> Plan:
         widen = _plan((lambda src, dst, _start, _random: np.copyto(dst.view(np.float64), src), np.uint64))
         return widen + _from_float(_F64, target, rule)
     # 64 bits: rounded to odd at 53 bits first. The final rounding needs two bits fewer, stochastic rounding 33.
+    if target is _F64 and rule.rounding in _MODES:
+        return _plan((_stage(_int_to_double, *_MODES[rule.rounding]), target.code_dtype))
     spare = 52 - getattr(target, "mantissa_bits", 3)
     if spare < (33 if rule.rounding is Rounding.stochastic else 2):
         return _plan((_exactly(source, target, rule), target.code_dtype))
     from .kernels import integer
 
     return _plan((_stage(integer.int_to_float64_odd), np.uint64)) + _from_float(_F64, target, rule)
+
+
+def _int_to_double(src: Array, dst: Array, nearest: int, t_lsb: int, t_sign: int, t_const: int) -> None:
+    """Round 64-bit integers to the 53 bits of float64: at most 11 bits are dropped."""
+    negative = src < 0
+    magnitude = np.where(negative, -src, src).astype(np.uint64)
+    # The exponent of the upper bits, which float64 holds exactly, counts the bits of the whole.
+    dropped = np.maximum(np.frexp((magnitude >> np.uint64(11)).astype(np.float64))[1] + 11 - 53, 0)
+    shift = dropped.astype(np.uint64)
+    kept = magnitude >> shift
+    rest = magnitude - (kept << shift)
+    half = (np.uint64(1) << shift) >> np.uint64(1)
+    t = ((kept & np.uint64(t_lsb)) ^ (negative & t_sign).astype(np.uint64) ^ np.uint64(t_const)).astype(np.bool_)
+    up = (rest > half) | ((rest == half) & t) if nearest else t
+    kept += up & (rest != 0)
+    values = dst.view(np.float64)
+    np.ldexp(kept.astype(np.float64), dropped, out=values)
+    np.negative(values, out=values, where=negative)
 
 
 def _widen(source: FloatFormat) -> tuple[Plan, FloatFormat]:

@@ -98,7 +98,9 @@ def hybrid_table(fmt: TaperedFormat, rule: Rule) -> np.ndarray[Any, Any]:
 def every_code(fmt: TaperedFormat, rule: Rule, source: FloatFormat) -> np.ndarray[Any, Any]:
     """Return the code for every one of the 65 536 patterns of a 16-bit source."""
     codes = (exact.encode(source.value(u), fmt, rule, source=source) for u in range(1 << 16))
-    return np.fromiter(codes, np.uint8, 1 << 16)
+    table = np.fromiter(codes, np.uint8, 1 << 16)
+    table.flags.writeable = False
+    return table
 
 
 @lru_cache(maxsize=128)
