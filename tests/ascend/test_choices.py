@@ -21,8 +21,12 @@ from bittrue.ascend import Choices, cast
 from bittrue.ascend.rulebook import rows
 
 DEFAULT = Choices()
+FIXPIPE = {17, 18, *range(21, 28), 33}  # no cast depends on these: see test_fixpipe.py
 ALTERNATIVES = [
-    (q.name, candidate.value) for q in ascend.questions() for candidate in q.candidates if candidate.value != q.default
+    (q.name, candidate.value)
+    for q in ascend.questions()
+    for candidate in q.candidates
+    if candidate.value != q.default and not FIXPIPE & {*q.numbers}
 ]
 
 

@@ -1,4 +1,4 @@
-"""The open questions of Ascend's types and casts: one field each, with the documented default and every candidate."""
+"""The open questions of Ascend's types, casts and Fixpipe: one field each, with its default and every candidate."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ _DK = "asc-devkit 82b89a15"
 _CAST = f"{_DK}, Reg Cast.md"
 _S1 = "Ascend C, built-in data types"
 _PP = "pypto 883e7dfb"
+_S3 = "Ascend C, fused quantisation"
+_FX = f"{_DK}, gen_data*.py of fixpipe_l0c2gm"
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,74 @@ class Choices:
         "Is CAST_ODD offered from float to integer?",
         ("refused", "no", f"tables of {_DK}"),
         ("offered", "yes: 1.5 gives 1, 2.5 gives 3", f"{_DK}, a C API page"),
+    )
+    n_field: str = question(
+        17,
+        "Fixpipe: how far does the field N of QUANT_PRE shift?",
+        ("plus_one", "by the field + 1: 1 to 16", f"{_S3}, table 1; pto-isa 3186c381"),
+        ("raw", "by the field: 0 to 15", _FX),
+    )
+    offset_signed: bool = question(
+        18,
+        "Fixpipe: is the 9-bit offset of QUANT_PRE signed?",
+        (True, "two's complement, -256 to 255", f"{_DK}, SetDeqScale; s9 in the names of arch 3510"),
+        (False, "0 to 511", f"{_FX}; pto-isa 3186c381; the A5 implementation"),
+    )
+    mcb_narrow: str = question(
+        21,
+        "Fixpipe: how does a shifted int32 become int16 (MCB = 1)?",
+        ("saturate", "it is clamped", _FX),
+        ("wrap", "its low 16 bits stay", f"not said in {_S3}"),
+    )
+    mcb_modes: str = question(
+        22,
+        "Fixpipe: in which modes is MCB = 1 obeyed?",
+        ("documented", "(V)REQ8 and (V)DEQF16", f"{_S3}, row MCB of table 1"),
+        ("requant_only", "(V)REQ8 alone", f"{_S3}, row N of table 1"),
+        ("golden_script", "(V)QF322B8_PRE too: divided by 2^N, rounded to int16, saturated", _FX),
+    )
+    scale_product: str = question(
+        23,
+        "Fixpipe: how wide is the product of accumulator and M1?",
+        ("float32", "rounded to float32 before it is rounded again", f"{_FX}, under numpy 2"),
+        ("exact", "exact until the one rounding into the output (HYBRID and float: float32)", f"{_FX}, under numpy 1"),
+    )
+    m1: str = question(
+        24,
+        "Fixpipe: what becomes of the 13 low bits of the scale?",
+        ("truncate", "they are cut off", f"{_S3}, format (1, 8, 10); {_FX}; pto-isa 3186c381"),
+        ("round", "M1 is rounded to nearest even", "no source"),
+    )
+    m1_subnormal: str = question(
+        24,
+        "Fixpipe: what is a subnormal scale?",
+        ("keep", "its value as float32", "no source"),
+        ("flush", "zero", "no source"),
+        ("raise", "an error", f"{_DK}, Tensor API: forbidden"),
+    )
+    relu_nan: str = question(
+        25,
+        "Fixpipe: what does ReLU do with NaN?",
+        ("m2", "it is not >= 0, so M2 = 0 multiplies it: it stays NaN", f"{_DK}, ReLU fusion"),
+        ("zero", "it becomes 0", "no source"),
+    )
+    fixpipe_nan: str = question(
+        26,
+        "Fixpipe: what do NaN and Inf give in 8-bit integers?",
+        ("zero", "NaN gives 0 before the offset, Inf clamps", "CPU model of pto-isa 3186c381"),
+        ("raise", "an error: no document says", "unknown on hardware"),
+    )
+    fixpipe_sat: str = question(
+        27,
+        "Fixpipe: does the control register decide about overflow and NaN in float outputs?",
+        ("ctrl", "as in casts (`saturation=`); DEQF16 always saturates", f"{_DK}, CTRL[48]"),
+        ("always", "no: they always saturate", "goldens of pto-isa 3186c381 clip half to +-65504"),
+    )
+    deqf16_offset: str = question(
+        33,
+        "Fixpipe: does (V)DEQF16 add the offset?",
+        ("ignored", "no", f"{_S3}, table 1"),
+        ("added", "yes: to the half, which is rounded again", _FX),
     )
 
     def __post_init__(self) -> None:
