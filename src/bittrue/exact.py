@@ -82,6 +82,8 @@ def encode(
         return real | imag << f.part.bits
     if isinstance(value, (complex, tuple)):
         raise TypeError(f"a complex value cannot become {f.name}")
+    if not isinstance(value, (float, int, Fraction)):
+        raise TypeError(f"value={value!r} must be a Fraction, an int or a float, not {type(value).__name__}")
     check_rule(rule, f)
     src = format(source or "float32")
     if isinstance(f, BoolFormat):
@@ -90,7 +92,7 @@ def encode(
     if isinstance(value, float) and math.isnan(value):
         return _nan(f, rule, negative)
     infinite = isinstance(value, float) and math.isinf(value)
-    magnitude = Fraction(0) if infinite else abs(_fraction(value))
+    magnitude = Fraction(0) if infinite else abs(Fraction(value))
     if rule.flush_inputs and isinstance(src, (FloatFormat, TaperedFormat)) and magnitude < src.min_normal:
         magnitude = Fraction(0)
     if isinstance(f, IntFormat):
@@ -117,14 +119,6 @@ def check_rule(rule: Rule, f: Format) -> None:
         isinstance(f, (FloatFormat, TaperedFormat)) and 0 <= rule.nan_code < 1 << f.bits and f.is_nan(rule.nan_code)
     ):
         raise ValueError(f"nan_code={rule.nan_code:#x} is not a NaN of {f.name}")
-
-
-def _fraction(value: Value | int) -> Fraction:
-    if isinstance(value, Fraction):
-        return value
-    if not isinstance(value, (int, float)):
-        raise TypeError(f"value={value!r} must be a Fraction, an int or a float, not {type(value).__name__}")
-    return Fraction(value)
 
 
 def round_up(rounding: Rounding, odd: bool, negative: bool, rest: int, whole: int, random: int = 0) -> bool:
