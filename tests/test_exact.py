@@ -396,10 +396,10 @@ def test_nan_code():
 # --- zero, subnormals, flushing ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [*SMALL, "float16", "bfloat16", "float32", "float64", "tfloat32"])
+@pytest.mark.parametrize(
+    "name", [n for n in [*SMALL, "float16", "bfloat16", "float32", "float64", "tfloat32"] if n != "float8_e8m0fnu"]
+)
 def test_signed_zero(name):
-    if name == "float8_e8m0fnu":
-        pytest.skip("has no zero")
     sign = 1 << (bt.format(name).bits - 1)
     minus = 0 if "fnuz" in name or name == "hifloat8" else sign
     tiny = two(-1200)

@@ -313,9 +313,7 @@ def compare(oracle: str, source: str, target: str, values: Codes, theirs: Codes,
     """
     theirs, ours = theirs.astype(np.int64), ours.astype(np.int64)
     known = np.zeros(values.shape, np.bool_)
-    for entry in TABLE:
-        if (entry.oracle, True, True) != (oracle, source in entry.source.split(), target in entry.target.split()):
-            continue
+    for entry in entries(oracle, source, target):
         inside = entry.inputs(values, target)
         assert inside.any(), f"no input for the entry {entry.oracle}: {entry.where}"
         x, gives, right = values[inside], entry.gives(values, target)[inside], entry.right(values, target)[inside]
@@ -328,6 +326,11 @@ def compare(oracle: str, source: str, target: str, values: Codes, theirs: Codes,
             _assert_equal(f"{oracle} {installed(oracle)} where {entry.where}", x, theirs[inside], mended)
         known |= inside
     _assert_equal(f"{oracle}, {source} to {target}", values[~known], ours[~known], theirs[~known])
+
+
+def entries(oracle: str, source: str, target: str) -> list[Disagreement]:
+    """Return the table's entries for a conversion."""
+    return [e for e in TABLE if e.oracle == oracle and source in e.source.split() and target in e.target.split()]
 
 
 def _assert_equal(what: str, values: Codes, got: Codes, want: Codes) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -14,7 +15,7 @@ import bittrue as bt
 
 Values = np.ndarray[Any, Any]
 
-__all__ = ["exact_values", "inputs", "pattern_sample", "same_number"]
+__all__ = ["every_float32", "exact_values", "inputs", "pattern_sample", "same_number"]
 
 
 def pattern_sample(n: int, bits: int, seed: int = 0) -> Values:
@@ -47,6 +48,12 @@ def inputs(target: str, source: str) -> Values:
     ties = np.ldexp(np.append(np.arange(2**8 + 1, 2**9, 2), 3 * 2**7), np.arange(10, 24)[:, None]).ravel()
     ties = np.concatenate([ties - 1, ties, ties + 1])
     return np.concatenate([x, shifted, ties[ties <= info.max].astype(source)])
+
+
+def every_float32() -> Iterator[Values]:
+    """Yield all 2**32 float32 patterns in pieces."""
+    for start in range(0, 1 << 32, 1 << 24):
+        yield np.arange(start, start + (1 << 24), dtype=np.uint32).view(np.float32)
 
 
 def exact_values(x: Values) -> Values:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from oracles.disagreements import compare
-from oracles.inputs import exact_values, inputs, same_number
+from oracles.inputs import every_float32, exact_values, inputs, same_number
 
 import bittrue as bt
 from bittrue import exact
@@ -49,6 +49,15 @@ def check(target, source):
     compare("en_dtypes", source, target, v, theirs, ours)
     for i in np.random.default_rng(1).choice(x.size, 600).tolist():
         assert exact.encode(float(v[i]), fmt, rule, source=source) == ours[i], v[i]
+
+
+@pytest.mark.slow
+def test_hifloat8_from_every_float32():
+    for x in every_float32():
+        with np.errstate(all="ignore"):
+            theirs = x.astype(dtype_of("hifloat8")).view(np.uint8)
+        ours = bt.encode(x, "hifloat8", "nearest_away", "infinity")
+        assert theirs.tobytes() == ours.tobytes()
 
 
 @pytest.mark.parametrize("target", list(TYPES))

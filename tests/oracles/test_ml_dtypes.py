@@ -7,8 +7,8 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
-from oracles.disagreements import X86, compare
-from oracles.inputs import exact_values, inputs, same_number
+from oracles.disagreements import X86, compare, entries
+from oracles.inputs import every_float32, exact_values, inputs, same_number
 
 import bittrue as bt
 from bittrue import exact
@@ -37,6 +37,19 @@ def test_encode(target, source):
     compare("ml_dtypes", source, target, v, theirs, ours)
     for i in np.random.default_rng(1).choice(x.size, 300).tolist():
         assert exact.encode(float(v[i]), fmt, rule, source=source) == ours[i], v[i]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", FLOATS)
+def test_every_float32(target):
+    """All 2**32 inputs; a difference has an entry in the table."""
+    fmt, rule, known = bt.format(target), rule_of(target), entries("ml_dtypes", "float32", target)
+    for x in every_float32():
+        with np.errstate(all="ignore"):
+            theirs = x.astype(np.dtype(target)).view(fmt.code_dtype)
+        bad = x[theirs != bt.encode(x, fmt, rule=rule)]
+        v = exact_values(bad)
+        assert np.logical_or.reduce([e.inputs(v, target) for e in known] + [np.zeros(v.shape, np.bool_)]).all(), v[0]
 
 
 @pytest.mark.parametrize("target", FLOATS)
