@@ -38,8 +38,9 @@ _LAZY: dict[str, str] = {
         "operations",
     ),
     **dict.fromkeys(("sum", "mean", "dot"), "reduce"),
+    "compare": "comparison",
 }
-_ROOMS = ("aie", "ascend", "convert", "exact", "operations", "packing", "reduce")
+_ROOMS = ("aie", "ascend", "comparison", "convert", "exact", "operations", "packing", "reduce")
 
 __all__ = [
     "Array",
