@@ -27,6 +27,8 @@ Run = Callable[[Array, Array, int, Array], object]
 
 _F16, _BF16, _F32, _F64 = (cast(FloatFormat, format(n)) for n in ("float16", "bfloat16", "float32", "float64"))
 
+_BLOCK = 1 << 15
+_NOTHING = np.empty(0, np.uint32)
 _TO_ODD = Rule(rounding=Rounding.odd, overflow=Overflow.saturate_finite)
 
 #: Floats that the kernels can read as upper and lower halves: lanes and fraction bits of the upper half.
@@ -282,13 +284,33 @@ def _last(at: FloatFormat, target: Format, rule: Rule) -> Plan:
         before = _plan((_magnitude(at), at.code_dtype))
     if rule.rounding is Rounding.stochastic:
         return before + _stochastic(at, target, lenient)
-    if _by_table(target):
+    if _by_table(target) and not _by_arithmetic(at, target):
         shift = tables.sticky_shift(target, at)
         assert shift is not None
         table = tables.sticky_table(target, lenient, at, shift)
         return before + _plan((_stage(encoding.encode_sticky, table, shift), target.code_dtype))
     assert isinstance(target, FloatFormat)
-    return before + _ieee(at, target, lenient)
+    plan = _ieee(at, target, lenient)
+    if not target.zero:
+        shift = tables.sticky_shift(target, at)
+        assert shift is not None
+        table = tables.sticky_table(target, lenient, at, shift)
+        limit = at.code_dtype.type(exact.encode(2 * target.min_normal, at))
+        plan = _plan((_stage(_then_below, plan.stages[0][0], limit, table, shift), target.code_dtype))
+    return before + plan
+
+
+def _by_arithmetic(at: FloatFormat, target: FloatFormat | TaperedFormat) -> bool:
+    """Whether a format without zero may be encoded by arithmetic, and by table in its lowest binade only."""
+    narrow = isinstance(target, FloatFormat) and target.mantissa_bits < _HALVES[_F32][1]
+    return narrow and at is _F32 and 2 * target.min_normal >= _F32.min_normal and target.max <= _F32.max
+
+
+def _then_below(src: Array, dst: Array, encode: Run, limit: Any, table: Array, shift: int) -> None:
+    for start in range(0, src.size, _BLOCK):  # the second pass finds the block in the cache
+        part, out = src[start : start + _BLOCK], dst[start : start + _BLOCK]
+        encode(part, out, 0, _NOTHING)
+        encoding.replace_below(part, out, limit, table, shift)
 
 
 def _magnitude(at: FloatFormat) -> Run:
@@ -331,7 +353,7 @@ def _ieee(at: FloatFormat, target: FloatFormat, rule: Rule) -> Plan:
         lanes,
         fraction_bits=fraction,
         drop=fraction - target.mantissa_bits,
-        emin=target.min_exponent + at.bias,
+        emin=target.min_exponent + (not target.zero) + at.bias,
         nearest=nearest,
         t_lsb=t_lsb,
         t_sign=t_sign,

@@ -321,6 +321,26 @@ def encode_sticky(src: Any, dst: Any, table: Any, shift: Any) -> None:
             out[i] = table[block[i]]
 
 
+@njit(nogil=True, cache=True, error_model="numpy")
+def replace_below(src: Any, dst: Any, limit: Any, table: Any, shift: Any) -> None:
+    """Encode by a sticky table what lies below `limit`, and leave the other codes as they are.
+
+    For formats without zero, whose lowest binade is no subnormal one.  `src` is uint32 (float32 patterns), `limit` the
+    uint32 pattern of a magnitude; `table` and `shift` as in `encode_sticky`.  Such values are rare, so they are counted
+    first, in vectors.
+    """
+    widest_vectors()
+    found = np.uint32(0)
+    for i in range(src.size):
+        found = or_(found, select(lt(and_(src[i], 0x7FFFFFFF), limit), limit, lit(limit, 0)))
+    if found != 0:
+        mask = sub(shl(lit(limit, 1), lit(limit, shift)), 1)
+        for i in range(src.size):
+            u = src[i]
+            if and_(u, 0x7FFFFFFF) < limit:
+                dst[i] = table[or_(lshr(u, lit(u, shift)), select(ne(and_(u, mask), 0), lit(u, 1), lit(u, 0)))]
+
+
 @njit(nogil=True, error_model="numpy")
 def _hybrid_indices(pairs: Any, indices: Any) -> None:
     """The table indices of `encode_hybrid32`."""
