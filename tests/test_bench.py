@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -10,20 +11,39 @@ from bittrue import bench
 from bittrue.bench import codec, measure, process
 from bittrue.cli import main
 
-TINY = bench.Settings(size=64, repeat=2, file_bytes=1 << 18)
+TINY = bench.Settings(size=64, repeat=2, file_bytes=1 << 18, warm_up=0.0)
 
 
 def test_jobs_run_in_turns():
     calls = []
-    times = measure.in_turns({name: (lambda n=name: calls.append(n)) for name in "abc"}, 3)
-    assert "".join(calls) == "abc" + "abc" + "bca" + "cab"
+
+    def job(name):
+        calls.append(name)
+        time.sleep(0.002)  # equally slow
+
+    times = measure.in_turns({name: (lambda n=name: job(n)) for name in "abc"}, 3)
+    assert "".join(calls) == "abc" * 2 + "abc" + "bca" + "cab"
     assert {name: len(seconds) for name, seconds in times.items()} == {"a": 3, "b": 3, "c": 3}
+
+
+def test_slow_jobs_take_their_turns_after_the_quick_ones():
+    calls = []
+
+    def job(name, seconds):
+        calls.append(name)
+        time.sleep(seconds)
+
+    jobs = {"s": lambda: job("s", 0.05), "q": lambda: job("q", 0.001), "t": lambda: job("t", 0.05)}
+    times = measure.in_turns(jobs, 2, 0.01)
+    assert "".join(calls).replace("q", "") == "st" * 2 + "stts"
+    assert "".join(calls[6:]).lstrip("q") == "stts" and calls.count("q") > 4
+    assert {name: len(seconds) for name, seconds in times.items()} == {"s": 2, "q": 2, "t": 2}
 
 
 def test_figures_are_medians_and_ratios_are_taken_within_each_round(monkeypatch):
     monkeypatch.setattr(measure, "cpus", lambda: 2)
     seconds = {"limit": [1.0, 2.0, 4.0], "one": [2.0, 4.0, 5.0], "two": [1.0, 1.0, 1.0], "peer": [20.0, 40.0, 10.0]}
-    monkeypatch.setattr(measure, "in_turns", lambda jobs, repeat: {name: seconds[name] for name in jobs})
+    monkeypatch.setattr(measure, "in_turns", lambda jobs, repeat, warm_up: {name: seconds[name] for name in jobs})
     case = bench.Case(8_000_000, lambda threads: None, lambda: None, {"peer": lambda: None})
     figures = bench.throughput("g", "n", lambda size: case).measure(TINY)
     assert figures == {

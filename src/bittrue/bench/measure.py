@@ -42,11 +42,14 @@ class Settings:
         Rounds; the figures are medians.
     file_bytes : int
         Size of the file to convert.
+    warm_up : float
+        Seconds per row before the timed rounds.
     """
 
     size: int = 1 << 24
-    repeat: int = 7
+    repeat: int = 11
     file_bytes: int = 256 << 20
+    warm_up: float = 0.4
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -124,7 +127,7 @@ def throughput(
         jobs["one"] = lambda: case.ours(1)
         if cpus() > 1:
             jobs["two"] = lambda: case.ours(2)
-        times = in_turns({**jobs, **case.peers}, settings.repeat)
+        times = in_turns({**jobs, **case.peers}, settings.repeat, settings.warm_up)
         figures = {name: case.elements / median(seconds) / 1e6 for name, seconds in times.items()}
         for ours in ("one", "two"):
             if ours in times and "limit" in times:
@@ -136,19 +139,39 @@ def throughput(
     return Row(group, name, measure, goals or {})
 
 
-def in_turns(jobs: Mapping[str, Callable[[], object]], repeat: int) -> dict[str, list[float]]:
-    """Time every job `repeat` times, one after the other in each round, after one call that is not timed."""
-    names = list(jobs)
+def in_turns(jobs: Mapping[str, Callable[[], object]], repeat: int, warm_up: float = 0.0) -> dict[str, list[float]]:
+    """Time every job `repeat` times, one after the other in each round.
+
+    Before that, the jobs run for `warm_up` seconds: it takes dozens of passes until arrays that fit into a large
+    last-level cache have settled there, and only then are rates steady. Jobs that are `_SLOW` times slower than the
+    quickest take turns among themselves, after the others: while one of them runs, the arrays of the quick ones would
+    leave the cache again, and all would be measured at the speed of main memory.
+    """
     for job in jobs.values():
-        job()
-    times: dict[str, list[float]] = {name: [] for name in names}
-    for turn in range(repeat):
-        first = turn % len(names)
-        for name in names[first:] + names[:first]:
-            started = time.perf_counter()
-            jobs[name]()
-            times[name].append(time.perf_counter() - started)
+        job()  # what compiles, compiles now
+    once = {name: _seconds(job) for name, job in jobs.items()}
+    bound = _SLOW * min(once.values())
+    quick = [name for name in jobs if once[name] <= bound]
+    times: dict[str, list[float]] = {name: [] for name in jobs}
+    for names in (quick, [name for name in jobs if once[name] > bound]):
+        until = time.perf_counter() + (warm_up if names is quick else 0.0)
+        while time.perf_counter() < until:
+            for name in names:
+                jobs[name]()
+        for turn in range(repeat):
+            for i in range(len(names)):
+                name = names[(turn + i) % len(names)]
+                times[name].append(_seconds(jobs[name]))
     return times
+
+
+_SLOW = 8
+
+
+def _seconds(job: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    job()
+    return time.perf_counter() - started
 
 
 def _ratio(slower: Sequence[float], faster: Sequence[float]) -> float:

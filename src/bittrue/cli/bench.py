@@ -176,9 +176,12 @@ How they are taken, and what one machine gave.
 - **The limit** is NumPy's plain copy between the same widths in the same run: float32 to int8 for 8-bit and narrower
   codes, float32 to int16 for 16-bit ones, uint8 to float32 for decoding, and so on. Nothing that reads and writes the
   same bytes with one thread can be much faster.
-- What is compared runs **in turns**: copy, one thread, two threads, each peer, then the same again, starting with
-  another one; seven rounds. Rates are medians. Shares and "times as fast" are medians of the ratios within each round,
-  so that what slows the machine down for a while cancels out.
+- Arrays are warm: each row runs for a while before it is timed, until its arrays have settled in the last-level cache
+  (where they fit, as they do here; a server's holds hundreds of megabytes). Cold, copy and conversion are both slower.
+- What is compared runs **in turns**: copy, one thread, two threads, each quick peer, then the same again, starting
+  with another one; eleven rounds. Rates are medians. Shares and "times as fast" are medians of the ratios within each
+  round, so that what slows the machine down for a while cancels out. Peers more than eight times slower than the
+  copy take their turns afterwards: their long passes would let the cache go cold, and flatter our shares.
 - Peers are used as their documentation shows: `numpy.copyto` into their dtype, torch's `copy_` on one thread. Those
   that are not installed are left out.
 - Start-up times are those of fresh processes on a warm disk; peak memory is the child's own high-water mark.

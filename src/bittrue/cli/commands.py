@@ -227,7 +227,7 @@ def rules(
 @app.command("bench", epilog="Example: bittrue bench --only hifloat8 --size 2^22")
 def bench(
     size: Annotated[str, typer.Option(help="Elements per array.", metavar="N")] = "2^24",
-    repeat: Annotated[int, typer.Option(help="Rounds; the figures are medians.", metavar="N")] = 7,
+    repeat: Annotated[int, typer.Option(help="Rounds; the figures are medians.", metavar="N")] = 11,
     only: Annotated[
         str | None, typer.Option(help="Only rows that contain this text, or match it (*, ?).", metavar="PATTERN")
     ] = None,
