@@ -4,14 +4,18 @@ from .cast import cast
 from .choices import Choices, questions
 from .complex import complex32, complex64
 from .control import Ctrl
+from .fixpipe import fixpipe
+from .layout import nd_to_nz, nz_to_nd
 from .modes import CastMode, RoundMode, SaturationMode, mode
 from .products import DEFAULT_PRODUCT, Product, parse_target, product, products
+from .quant import QuantInfo, QuantMode, QuantParam, quant_mode
 from .rule import CastRule, cast_rule, modes
 from .rulebook import Effect, Row, rules
 from .types import Type, immediate, supported_types, type_info, types
 
 __all__ = [
     "cast",
+    "fixpipe",
     "complex32",
     "complex64",
     "cast_rule",
@@ -25,8 +29,14 @@ __all__ = [
     "types",
     "immediate",
     "mode",
+    "quant_mode",
+    "nd_to_nz",
+    "nz_to_nd",
     "CastMode",
     "RoundMode",
+    "QuantMode",
+    "QuantInfo",
+    "QuantParam",
     "SaturationMode",
     "Ctrl",
     "Choices",
