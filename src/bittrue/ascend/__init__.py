@@ -4,6 +4,7 @@ from .cast import cast
 from .choices import Choices, questions
 from .complex import complex32, complex64
 from .control import Ctrl
+from .cube import MatmulReport, matmul
 from .fixpipe import fixpipe
 from .layout import nd_to_nz, nz_to_nd
 from .modes import CastMode, RoundMode, SaturationMode, mode
@@ -16,6 +17,8 @@ from .types import Type, immediate, supported_types, type_info, types
 __all__ = [
     "cast",
     "fixpipe",
+    "matmul",
+    "MatmulReport",
     "complex32",
     "complex64",
     "cast_rule",

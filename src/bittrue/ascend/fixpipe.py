@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from .. import codec
 from ..array import Array
 from ..formats import Format, format
-from ..plans import encode_plan
 from ..rounding import Overflow, Rounding, Rule
 from .choices import Choices
 from .control import Saturation
@@ -209,6 +208,7 @@ def _stages(
 ) -> list[Stage]:
     """Return what turns accumulators into codes: each stage reads one flat array and writes the next."""
     from ..kernels import fixpipe as kernels
+    from ..plans import encode_plan
 
     stages: list[Stage] = []
     zero_nan = relu and source.kind == "f" and choices.relu_nan == "zero"

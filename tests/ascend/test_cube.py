@@ -1,0 +1,145 @@
+"""The matrix unit: operand types, exact integers, float orders, bias, and Fixpipe behind it."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import bittrue as bt
+from bittrue import ascend
+from bittrue.ascend import QuantParam, matmul
+from bittrue.matmul import ORDERS
+
+A5, A2 = "Ascend 950PR/950DT", "Atlas A2"
+PAIRS = [
+    ("int8", "int8", (A5, A2)), ("float16", "float16", (A5, A2)), ("bfloat16", "bfloat16", (A5, A2)),
+    ("float32", "float32", (A5, A2)), ("float8_e4m3fn", "float8_e4m3fn", (A5,)),
+    ("float8_e4m3fn", "float8_e5m2", (A5,)), ("float8_e5m2", "float8_e4m3fn", (A5,)),
+    ("float8_e5m2", "float8_e5m2", (A5,)), ("hifloat8", "hifloat8", (A5,)),
+]  # fmt: skip
+
+
+def operand(name: str, shape: tuple[int, int], seed: int) -> bt.Array:
+    x = np.random.default_rng(seed).standard_normal(shape) * (50 if name == "int8" else 1)
+    return bt.array(x, name)
+
+
+@pytest.mark.parametrize(("left", "right", "on"), PAIRS, ids=lambda v: v if isinstance(v, str) else "")
+def test_operand_types(left: str, right: str, on: tuple[str, ...]) -> None:
+    a, b = operand(left, (5, 40), 1), operand(right, (40, 7), 2)
+    x, y = np.asarray(a).astype(float), np.asarray(b).astype(float)
+    for product in (A5, A2):
+        if product not in on:
+            with pytest.raises(ValueError, match="is not supported by Atlas A2"):
+                matmul(a, b, product=product)
+            continue
+        found = matmul(a, b, product=product)
+        assert found.shape == (5, 7) and found.format.name == ("int32" if left == "int8" else "float32")
+        if left == "int8":
+            assert np.array_equal(np.asarray(found), np.matmul(x, y))
+        total = np.zeros((5, 7), np.float32)
+        for k in range(40):
+            total = total + np.float32(x[:, k : k + 1]) * np.float32(y[k])
+        assert np.array_equal(np.asarray(found), total)
+        own = [v.to_numpy() for v in (a, b)]
+        if left not in ("hifloat8",) and right not in ("hifloat8",):
+            assert np.array_equal(matmul(*own, product=product).codes, found.codes)
+
+
+def test_pairs_that_no_unit_multiplies() -> None:
+    x = {n: bt.array(np.zeros((2, 2)), n) for n in "int8 uint8 int16 int32 float16 bfloat16 float32 float64".split()}
+    for left, right in (("int8", "float16"), ("float16", "bfloat16"), ("float64", "float64"), ("int16", "int16"),
+                        ("uint8", "int8"), ("float32", "float16"), ("int32", "int32")):  # fmt: skip
+        with pytest.raises(ValueError, match=r"^a is \w+ and b is \w+; the matrix unit of .* these, but int8_t x"):
+            matmul(x[left], x[right])
+    fp8, hif8 = bt.array(np.zeros((2, 2)), "float8_e4m3fn"), bt.array(np.zeros((2, 2)), "hifloat8")
+    with pytest.raises(ValueError, match=r"^a is fp8_e4m3fn_t and b is hifloat8_t"):
+        matmul(fp8, hif8)
+
+
+def test_int8_at_the_limits() -> None:
+    low = np.full((2, 4096), -128, np.int8)
+    assert matmul(low, low.T).tolist() == [[2**26] * 2] * 2
+    long = np.full((1, 1 << 17), -128, np.int8)
+    with pytest.raises(OverflowError, match=r"^accumulator \[0, 0\] is 2147483648, beyond 32 bits"):
+        matmul(long, long.T)
+    assert matmul(long, long.T, overflow="wrap").tolist() == [[-(2**31)]]
+    assert matmul(long, long.T, overflow="saturate").tolist() == [[2**31 - 1]]
+    assert matmul(long, long.T, bias=np.int32([-1])).tolist() == [[2**31 - 1]]
+
+
+def test_bias() -> None:
+    a, b = np.int8([[1, 2], [3, 4]]), np.int8([[5, 6], [7, 8]])
+    assert matmul(a, b, [100, -100]).tolist() == [[119, -78], [143, -50]]
+    assert matmul(a, b, [[1, 0], [0, 1]]).tolist() == [[20, 22], [43, 51]]
+    h = np.float16([[0.5, 2]])
+    for bias in (np.float16([3.0]), np.float32([3]), bt.array([3.0], "bfloat16"), np.array([3], ml_dtypes.bfloat16)):
+        assert matmul(h, h.T, bias).tolist() == [[7.25]]
+    with pytest.raises(TypeError, match=r"^bias has dtype float32; int32_t accumulators start from integers"):
+        matmul(a, b, np.float32([1, 2]))
+    with pytest.raises(ValueError, match=r"^bias has shape \(3,\); \[2\] or \[2, 2\] is needed"):
+        matmul(a, b, [1, 2, 3])
+
+
+def test_the_whole_way() -> None:
+    rng = np.random.default_rng(3)
+    a, b = rng.integers(-128, 128, (33, 200), np.int8), rng.integers(-128, 128, (200, 45), np.int8)
+    bias = rng.integers(-1000, 1000, 45, np.int32)
+    param = QuantParam(rng.uniform(1e-4, 1e-3, 45), 3, True)
+    acc = np.matmul(a.astype(np.int32), b.astype(np.int32)) + bias
+    for product in (A5, A2):
+        for relu in (False, True):
+            found = matmul(a, b, bias, ("VREQ8", param), relu, product)
+            assert np.array_equal(found.codes, ascend.fixpipe(acc, "VREQ8", param, relu, product).codes)
+    blocks = matmul(a, b, bias, ("VREQ8", param.pack(3510)), layout="NZ")
+    assert np.array_equal(ascend.nz_to_nd(blocks, (33, 45)).codes, matmul(a, b, bias, ("VREQ8", param)).codes)
+    h = rng.standard_normal((8, 32)).astype(np.float16)
+    half = matmul(h, h.T, quant="F322F16", order="float64")
+    exactly = np.matmul(h.astype(float), h.T.astype(float))
+    assert np.array_equal(half.to_numpy(), exactly.astype(np.float32).astype(np.float16))
+    assert np.isinf(matmul(h * 300, h.T * 300, quant=1, saturation=False).to_numpy()).any()
+
+
+@pytest.mark.parametrize("name", ["float16", "float8_e4m3fn", "bfloat16", "float32"])
+def test_the_bound_covers_every_order(name: str) -> None:
+    a, b = operand(name, (9, 300), 4), operand(name, (300, 11), 5)
+    bias = np.linspace(-3, 3, 11, dtype=np.float32)
+    reports = {o: matmul(a, b, bias, report=True, order=o) for o in ORDERS}
+    accumulators = [r.accumulators for r in reports.values()]
+    for report in reports.values():
+        assert report.bound.shape == (9, 11) and (report.bound > 0).all()
+        for other in accumulators:
+            assert (np.abs(report.accumulators.astype(float) - other) <= report.bound).all()
+        assert np.array_equal(np.asarray(report.result), report.accumulators)
+        assert (report.bound < 0.02).all()
+    assert len({r.tobytes() for r in accumulators}) > 1  # they do differ
+    assert (matmul(np.int8([[1]]), np.int8([[2]]), report=True).bound == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: matmul(x, x, order="tree"), r"order='tree' is not an order of accumulation"),
+        (lambda x: matmul(x, x[:1]), r"a has shape \(2, 2\) and b \(1, 2\)"),
+        (lambda x: matmul(x[0], x), r"a has shape \(2,\); a matrix is needed"),
+        (lambda x: matmul([[1]], x), r"a is a list; give a NumPy array or an Array"),
+        (lambda x: matmul(x, x, quant=QuantParam(1.0)), r"quant=QuantParam\(.*\) lacks a mode"),
+        (lambda x: matmul(x, x, quant="REQ8"), r"acc has dtype float32; mode REQ8 takes accumulators of int32_t"),
+        (lambda x: matmul(x, x, quant="QF322F16_PRE"), r"quant_pre is missing"),
+        (lambda x: matmul(x, x, product="910A"), r"product='910A': no document describes"),
+    ],
+)
+def test_bad_input(call: Any, message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=f"^{message}"):
+        call(np.ones((2, 2), np.float16))
+
+
+def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(Path(__file__).parents[2] / "examples" / "quantised_linear.py"))
+    out = capsys.readouterr().out
+    assert "largest difference" in out
