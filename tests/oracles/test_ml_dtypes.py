@@ -7,7 +7,7 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
-from oracles.disagreements import X86, compare, entries
+from oracles.disagreements import X86, compare, entries, installed
 from oracles.inputs import every_float32, exact_values, inputs, same_number
 
 import bittrue as bt
@@ -70,7 +70,8 @@ def test_decode_every_code(target):
 def test_unused_bits_of_a_byte_are_refused():
     """They take the sign from the byte's highest bit and the rest from the low four: 0xF2 is -1. We refuse it."""
     byte = np.array([0xF2], np.uint8)
-    assert byte.view(ml_dtypes.float4_e2m1fn).astype(np.float32) == -1
+    if installed("ml_dtypes") == "0.6.0":
+        assert byte.view(ml_dtypes.float4_e2m1fn).astype(np.float32) == -1
     with pytest.raises(ValueError, match="out of range for float4_e2m1fn"):
         bt.decode(byte, "float4_e2m1fn")
 
