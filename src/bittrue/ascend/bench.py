@@ -1,4 +1,4 @@
-"""Rows of `bittrue bench` for Ascend casts: integers, dequantisation, hifloat8, and what a call costs."""
+"""Rows of `bittrue bench` for Ascend: casts and what a call costs; those of Fixpipe are in `fixpipe_bench`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ..bench.measure import Case, Row, Settings, throughput
 from ..codec import encode
 from ..formats import format
 from ..rounding import Overflow, Rule
+from . import fixpipe_bench
 from .cast import cast
 from .modes import RoundMode, rounding
 from .rule import cast_rule
@@ -31,7 +32,7 @@ def rows() -> list[Row]:
         for mode in _MODES
     ]
     found += [_dequant(saturates) for saturates in (True, False)]
-    return [*found, _call()]
+    return [*found, _call(), *fixpipe_bench.rows()]
 
 
 def _numbers(size: int, width: float) -> np.ndarray[Any, Any]:
