@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from bittrue import ascend
 from bittrue.ascend import QuantMode, QuantParam, quant_mode
+from bittrue.cli import main
 
 ARCHES = (2201, 3510)
 
@@ -292,3 +294,50 @@ def test_products_stand_for_their_architecture() -> None:
     param = QuantParam(0.5, 1, True)
     assert param.pack("Ascend 910B") == param.pack(2201) and param.pack("950") == param.pack(3510)
     assert ascend.QuantMode.REQ8.info.fields[3510] == ("scale", "offset", "signed")
+
+
+# --- command line -----------------------------------------------------------------------------------------------------
+
+
+def bittrue(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    assert main(["quantparam", *arguments]) == code
+    found = capsys.readouterr()
+    return found.err if code else found.out
+
+
+def test_command_pack(capsys: pytest.CaptureFixture[str]) -> None:
+    fields = ["--scale", "0.5", "--offset=-3", "--signed", "--shift", "1"]
+    data = json.loads(bittrue(capsys, "pack", *fields, "--mode", "REQ8", "--json"))
+    assert data["word"] == "0x00007fb03f000000" and data["mode"] == "REQ8" and data["ignored"] == []
+    assert [data[k] for k in ("arch", "scale", "offset", "signed", "shift")] == [2201, "0.5", -3, True, 1]
+    drawn = {row["field"]: (row["high"], row["low"], row["pattern"]) for row in data["bits"]}
+    assert drawn == {
+        "": (63, 47, "0" * 17),
+        "Sign": (46, 46, "1"),
+        "Offset": (45, 37, "111111101"),
+        "MCB": (36, 36, "1"),
+        "N": (35, 32, "0000"),
+        "M1": (31, 0, "00111111000000000000000000000000"),
+    }
+    out = bittrue(capsys, "pack", *fields)
+    assert "0x00007fb03f000000" in out and "0 01111110 0000000000 0000000000000" in out and "right by 1" in out
+    for scale, bits in (("1/3", "0x3eaaa000"), ("0x1.8p-3", "0x3e400000"), ("0.1", "0x3dccc000")):
+        data = json.loads(bittrue(capsys, "pack", "--scale", scale, "--unsigned", "--arch", "950", "--json"))
+        assert data["word"] == f"{int(bits, 16):#018x}" and data["arch"] == 3510
+    assert bittrue(capsys, "pack", "--scale", "x", code=2) == (
+        "error: --scale x is not a number, such as 0.05, 1/3 or 0x1.8p-3\n"
+    )
+    assert "has no shift" in bittrue(capsys, "pack", "--scale", "1", "--shift", "2", "--arch", "3510", code=2)
+    assert "--arch='310P'" in bittrue(capsys, "pack", "--scale", "1", "--arch", "310P", code=2)
+
+
+def test_command_unpack(capsys: pytest.CaptureFixture[str]) -> None:
+    out = bittrue(capsys, "unpack", "0x7fb03f000000", "70369801142272", "--mode", "DEQF16")
+    assert out.count("mode DEQF16") == 2 and "-3 (ignored by DEQF16)" in out and "right by 1" in out
+    data = json.loads(bittrue(capsys, "unpack", "0x7fb03f000000", "1", "--arch", "a2", "--mode", "DEQF16", "--json"))
+    assert [entry["ignored"] for entry in data] == [["offset", "signed"], ["rest"]]
+    assert "word zz is not a number" in bittrue(capsys, "unpack", "zz", code=2)
+    assert "M1 is finite" in bittrue(capsys, "unpack", "0x7f800000", code=2)
+    assert "Example: bittrue quantparam" in bittrue(capsys) == bittrue(capsys, "--help")
+    for command in ("pack", "unpack"):
+        assert f"bittrue quantparam {command}" in bittrue(capsys, command, "--help")

@@ -224,6 +224,57 @@ def rules(
     run(product, src, dst, mode, json)
 
 
+quantparam = typer.Typer(
+    help="Pack and unpack the 64-bit quantisation parameters of Ascend's Fixpipe (QUANT_PRE), with the bits drawn.",
+    epilog="Example: bittrue quantparam unpack 0x7fb03f000000",
+)
+app.add_typer(quantparam, name="quantparam")
+
+
+@quantparam.callback(invoke_without_command=True)
+def _quantparam(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+
+ArchOption = Annotated[str, typer.Option("--arch", help="NPU architecture (2201, 3510) or product.", metavar="ARCH")]
+QuantModeOption = Annotated[
+    str | None, typer.Option("--mode", help="Quantisation mode, as VREQ8: which fields it reads.", metavar="MODE")
+]
+
+
+@quantparam.command("pack", epilog="Example: bittrue quantparam pack --scale 0.05 --offset -3 --arch a2 --shift 4")
+def quantparam_pack(
+    scale: Annotated[str, typer.Option(help="Factor M1: 0.05, 1/3, 0x1.8p-3; cut to 1+8+10 bits.", metavar="NUMBER")],
+    offset: Annotated[int, typer.Option(help="-256 to 255.", metavar="N")] = 0,
+    signed: Annotated[
+        bool | None, typer.Option("--signed/--unsigned", help="Result int8 (default, where the mode has it) or uint8.")
+    ] = None,
+    shift: Annotated[int | None, typer.Option(help="1 to 16, with MCB; arch 2201 only.", metavar="N")] = None,
+    arch: ArchOption = "2201",
+    mode: QuantModeOption = None,
+    json: Json = False,
+) -> None:
+    """Print the word that holds these parameters."""
+    from .quantparam import pack
+
+    pack(scale, offset, signed, shift, arch, mode, json)
+
+
+@quantparam.command("unpack", epilog="Example: bittrue quantparam unpack 0x7fb03f000000 --mode DEQF16")
+def quantparam_unpack(
+    words: Annotated[list[str], typer.Argument(help="64-bit words, hexadecimal (0x...) or decimal.", metavar="WORD")],
+    arch: ArchOption = "2201",
+    mode: QuantModeOption = None,
+    json: Json = False,
+) -> None:
+    """Print the parameters that words hold."""
+    from .quantparam import unpack
+
+    unpack(words, arch, mode, json)
+
+
 @app.command("bench", epilog="Example: bittrue bench --only hifloat8 --size 2^22")
 def bench(
     size: Annotated[str, typer.Option(help="Elements per array.", metavar="N")] = "2^24",
