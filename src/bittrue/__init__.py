@@ -39,8 +39,9 @@ _LAZY: dict[str, str] = {
     ),
     **dict.fromkeys(("sum", "mean", "dot"), "reduce"),
     "compare": "comparison",
+    "diagnose": "diagnosis",
 }
-_ROOMS = ("aie", "ascend", "comparison", "convert", "exact", "operations", "packing", "reduce")
+_ROOMS = ("aie", "ascend", "comparison", "convert", "diagnosis", "exact", "operations", "packing", "reduce")
 
 __all__ = [
     "Array",

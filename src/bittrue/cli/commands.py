@@ -210,6 +210,155 @@ def convert(
     )
 
 
+@app.command(
+    "compare",
+    epilog="Examples: bittrue compare golden.npy dump.bin --format hifloat8 / "
+    "bittrue compare golden.safetensors device.safetensors --standard mere_mare --html report.html",
+)
+def compare(
+    golden: Annotated[str, typer.Argument(help=".safetensors, .npz, .npy, .bin or .raw.", metavar="GOLDEN")],
+    actual: Annotated[str, typer.Argument(help="What the device produced.", metavar="ACTUAL")],
+    standard: Annotated[
+        str,
+        typer.Option(
+            help="bitwise, ulp, allclose, absolute, double_thousandth, double_ten_thousandth, mere_mare, "
+            "double_benchmark or mixed_tolerance.",
+            metavar="STANDARD",
+        ),
+    ] = "bitwise",
+    format: Annotated[
+        str | None,
+        typer.Option("--format", help="Format of raw files and of codes in .npy.", metavar="FORMAT"),
+    ] = None,
+    shape: Annotated[
+        str | None, typer.Option("--shape", help="Shape of raw files, as 64,128.", metavar="SIZES")
+    ] = None,
+    third: Annotated[
+        str | None, typer.Option(help="double_benchmark: the other implementation's output.", metavar="FILE")
+    ] = None,
+    wide_golden: Annotated[
+        bool, typer.Option("--wide-golden", help="The golden data are unrounded, in another format.")
+    ] = False,
+    nan: Annotated[
+        str | None, typer.Option(help="Two NaNs are equal (default), equal by code, or never.", metavar="RULE")
+    ] = None,
+    zeros: Annotated[
+        str | None, typer.Option(help="+0 and -0 differ (default) or are equal.", metavar="RULE")
+    ] = None,
+    tensor: Annotated[
+        list[str] | None,
+        typer.Option(help="Compare only tensors whose name matches (*, ?, [..]); repeatable.", metavar="PATTERN"),
+    ] = None,
+    max_ulp: Annotated[int | None, typer.Option(help="ulp: largest distance.", metavar="N")] = None,
+    rtol: Annotated[float | None, typer.Option(help="allclose, mixed_tolerance.", metavar="X")] = None,
+    atol: Annotated[float | None, typer.Option(help="allclose, mixed_tolerance.", metavar="X")] = None,
+    limit: Annotated[float | None, typer.Option(help="absolute, mixed_tolerance.", metavar="X")] = None,
+    threshold: Annotated[float | None, typer.Option(help="mere_mare: T.", metavar="X")] = None,
+    tolerance: Annotated[float | None, typer.Option(help="double_...: instead of 1/1000.", metavar="X")] = None,
+    reading: Annotated[
+        str | None, typer.Option(help="double_...: vendor or rtol_atol.", metavar="READING")
+    ] = None,
+    error: Annotated[str | None, typer.Option(help="double_...: relative or absolute.", metavar="ERROR")] = None,
+    level: Annotated[str | None, typer.Option(help="double_benchmark: L0, L1 or L2.", metavar="LEVEL")] = None,
+    divisor: Annotated[
+        str | None, typer.Option(help="double_benchmark: error or threshold.", metavar="DIVISOR")
+    ] = None,
+    small: Annotated[
+        float | None, typer.Option(help="double_benchmark: end of the small values.", metavar="X")
+    ] = None,
+    small_error: Annotated[
+        float | None, typer.Option(help="double_benchmark: error allowed to small values.", metavar="X")
+    ] = None,
+    html: Annotated[str | None, typer.Option(help="Write the report as one HTML page.", metavar="FILE")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the HTML page where it exists.")] = False,
+    json: Json = False,
+) -> None:
+    """Compare golden data with a device's dump; exit code 0: passed, 1: failed, 2: a mistake in the arguments."""
+    from .compare import compare_files
+
+    passed = compare_files(
+        golden,
+        actual,
+        standard,
+        third,
+        format,
+        shape,
+        tensor or [],
+        html,
+        force,
+        json,
+        wide_golden=wide_golden,
+        nan=nan,
+        zeros=zeros,
+        max_ulp=max_ulp,
+        rtol=rtol,
+        atol=atol,
+        limit=limit,
+        threshold=threshold,
+        tolerance=tolerance,
+        reading=reading,
+        error=error,
+        level=level,
+        divisor=divisor,
+        small=small,
+        small_error=small_error,
+    )
+    if not passed:
+        raise typer.Exit(1)
+
+
+@app.command(
+    "diagnose",
+    epilog="Examples: bittrue diagnose x.npy dump.bin --to hifloat8 --target ascend:950 / "
+    "bittrue diagnose x.npy dump.npy --to bfloat16 --target aie:aie-ml",
+)
+def diagnose(
+    source: Annotated[str, typer.Argument(help="The input of the conversion.", metavar="INPUT")],
+    actual: Annotated[str, typer.Argument(help="What the device made of it.", metavar="ACTUAL")],
+    to: Annotated[str | None, typer.Option("--to", help="Format of ACTUAL.", metavar="FORMAT")] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", help="ascend:950, ascend:a2, aie:aie-ml ...", metavar="TARGET")
+    ] = None,
+    format: Annotated[
+        str | None, typer.Option("--format", help="Format of a raw INPUT.", metavar="FORMAT")
+    ] = None,
+    shape: Annotated[
+        str | None, typer.Option("--shape", help="Shape of a raw INPUT, as 64,128.", metavar="SIZES")
+    ] = None,
+    scale: Annotated[float | None, typer.Option(help="The scale that was to be used.", metavar="X")] = None,
+    zero_point: Annotated[int | None, typer.Option(help="The zero point likewise.", metavar="N")] = None,
+    shift: Annotated[int | None, typer.Option(help="aie: shift of the accumulators.", metavar="N")] = None,
+    deqscale: Annotated[float | None, typer.Option(help="ascend: scale of int32 to half.", metavar="X")] = None,
+    mode: Annotated[
+        str | None, typer.Option(help="ascend: quantisation mode of Fixpipe, as REQ8.", metavar="MODE")
+    ] = None,
+    quant: Annotated[str | None, typer.Option(help="ascend: its parameter word.", metavar="WORD")] = None,
+    relu: Annotated[bool, typer.Option("--relu", help="ascend: Fixpipe with ReLU.")] = False,
+    json: Json = False,
+) -> None:
+    """Find the rule that explains a device's dump; exit code 0: explained, 1: not, 2: a mistake in the arguments."""
+    from .diagnose import diagnose_files
+
+    explained = diagnose_files(
+        source,
+        actual,
+        to,
+        format,
+        shape,
+        quant,
+        json,
+        target=target,
+        scale=scale,
+        zero_point=zero_point,
+        shift=shift,
+        deqscale=deqscale,
+        mode=mode,
+        relu=relu,
+    )
+    if not explained:
+        raise typer.Exit(1)
+
+
 @app.command("rules", epilog="Example: bittrue rules --product a2 --src half --dst int8_t --mode ODD")
 def rules(
     product: Annotated[str | None, typer.Option(help="ascend:950, 950, a2, 2201 ...", metavar="PRODUCT")] = None,
@@ -273,6 +422,45 @@ def quantparam_unpack(
     from .quantparam import unpack
 
     unpack(words, arch, mode, json)
+
+
+aie = typer.Typer(help="AMD AI Engine: tables of accumulators, vectors, matrix shapes and ports.", no_args_is_help=True)
+app.add_typer(aie, name="aie")
+ArchOption = Annotated[
+    str | None, typer.Option("--arch", help="aie, aie-ml (xdna1), xdna2 (aie2p) or aie-mlv2.", metavar="ARCH")
+]
+
+
+@aie.command("accum", epilog="Example: bittrue aie accum --arch aie-ml")
+def aie_accum(arch: ArchOption = None, json: Json = False) -> None:
+    """Show which native accumulator each tag maps to, and how many lanes there may be."""
+    from .aie import show as run
+
+    run("accum", arch, json)
+
+
+@aie.command("vector", epilog="Example: bittrue aie vector --arch xdna2")
+def aie_vector(arch: ArchOption = None, json: Json = False) -> None:
+    """Show the element types of vectors and their legal numbers of lanes."""
+    from .aie import show as run
+
+    run("vector", arch, json)
+
+
+@aie.command("mmul", epilog="Example: bittrue aie mmul --arch aie-mlv2")
+def aie_mmul(arch: ArchOption = None, json: Json = False) -> None:
+    """Show the legal shapes of matrix products."""
+    from .aie import show as run
+
+    run("mmul", arch, json)
+
+
+@aie.command("ports", epilog="Example: bittrue aie ports --arch aie")
+def aie_ports(arch: ArchOption = None, json: Json = False) -> None:
+    """Show the types that streams, cascades and run-time parameters carry."""
+    from .aie import show as run
+
+    run("ports", arch, json)
 
 
 @app.command("bench", epilog="Example: bittrue bench --only hifloat8 --size 2^22")
