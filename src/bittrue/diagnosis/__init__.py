@@ -34,6 +34,7 @@ _PIECE = 1 << 20
 _KEPT = 160  # candidates that see everything after a sample
 _CLOSE = 0.9
 _LISTED = 10
+_FAR_FETCHED = 25  # a rule whose prior is so much worse does not make a simple explanation ambiguous
 
 
 def diagnose(
@@ -105,10 +106,10 @@ def diagnose(
     Examples
     --------
     >>> import numpy as np, bittrue as bt
-    >>> x = np.float32([1.0, 1.06, -1.06, 2.7, -3.3, 1.0625, 0.2, 77.0])
+    >>> x = np.linspace(-400, 400, 2001, dtype=np.float32)
     >>> dump = bt.array(x, "float8_e4m3fn", rounding="floor")
     >>> print(diagnose(x, dump).headline())
-    EXPLAINED: floor (8 of 8 elements)
+    EXPLAINED: floor (2001 of 2001 elements)
     """
     if nan not in ("equal", "code"):
         raise ValueError(f"nan={nan!r} must be 'equal' or 'code'")
@@ -352,21 +353,24 @@ class _Search:
                 groups.append([f])
         complete = best.matches == elements
         ratio = best.matches / elements
+        others = groups[1:] if complete else []
+        likely = [g for g in others if g[0].prior < best.prior + _FAR_FETCHED]
         if complete:
-            verdict = "ambiguous" if len(groups) > 1 else "explained"
+            verdict = "ambiguous" if likely else "explained"
         else:
             verdict = "close" if ratio >= _CLOSE else "unexplained"
-        rivals = [self._explanation(g[0], g[1:]) for g in groups[1:]] if complete else []
+        rivals = [self._explanation(g[0], g[1:]) for g in likely]
+        unlikely = [self._explanation(g[0], g[1:]) for g in others if g not in likely]
         listed = [self._explanation(g[0], g[1:]) for g in groups]
         listed += [self._explanation(f, []) for f in found if f.matches < best.matches][: _LISTED]
         separating = []
-        if len(groups) > 1 and complete:
-            separating = _separate(groups, answers, probes)
+        if others:
+            separating = _separate([groups[0], *likely] if likely else groups[:2], answers, probes)
         elif verdict != "unexplained":
             second = next((f for f in found if f.matches < best.matches), None)
             separating = [] if second is None else self._deciding(case, best, second)
         return Diagnosis(
-            verdict, case.to.name, self._target or "", elements, self.tried, listed[: _LISTED + 1], rivals, separating,
+            verdict, case.to.name, self._target or "", elements, self.tried, listed[: _LISTED + 1], rivals, unlikely, separating,
             [] if complete else self._left(case, best), self._notes(case, complete),
         )
 

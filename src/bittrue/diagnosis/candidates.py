@@ -31,6 +31,7 @@ _MODES = (
     Rounding.nearest_zero, Rounding.nearest_up, Rounding.nearest_down, Rounding.nearest_odd, Rounding.odd,
 )  # fmt: skip
 _USUAL = _MODES[:5]
+_DETOUR = (40, 12)  # the detour through float32 is what software does with float64 and wide integers
 _HYBRID_SOURCES = ("float32", "float16", "bfloat16")
 
 _SAID: dict[Any, str] = {
@@ -259,7 +260,7 @@ def _double(case: Case, known: Facts) -> Iterator[Candidate]:
                     f"through {middle.name} ({first.value}), then {_rule_name(rule)}",
                     f"rounded twice: to {middle.name}, then to {case.to.name}",
                     _through(middle, first, rule),
-                    30 + (first is not Rounding.nearest_even) + 2 * _distance(rule),
+                    _DETOUR[middle.name == "float32"] + (first is not Rounding.nearest_even) * 4 + _distance(rule),
                     rule,
                 )
 

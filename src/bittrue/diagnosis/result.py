@@ -93,7 +93,7 @@ class Diagnosis:
     Attributes
     ----------
     verdict : str
-        "explained": one rule explains every element. "ambiguous": several do. "close": the best one leaves a few
+        "explained": one rule explains every element. "ambiguous": several likely ones do. "close": the best one leaves a few
         elements (up to a tenth). "unexplained": nothing comes near.
     to, target : str
     elements : int
@@ -102,7 +102,9 @@ class Diagnosis:
     explanations : list of Explanation
         The best first.
     rivals : list of Explanation
-        Those that explain as much as the best and differ from it on some input.
+        Those that explain as much as the best, are about as likely, and differ from it on some input.
+    unlikely : list of Explanation
+        The same, but far-fetched beside it.
     separating : list of Separation
         The smallest set of inputs found that tells the best from its rivals (without any: from the second).
     unexplained : list of (index, x, expected, actual)
@@ -118,6 +120,7 @@ class Diagnosis:
     tried: int
     explanations: list[Explanation]
     rivals: list[Explanation]
+    unlikely: list[Explanation]
     separating: list[Separation]
     unexplained: list[tuple[tuple[int, ...], str, str, str]]
     notes: list[str]
@@ -150,6 +153,7 @@ class Diagnosis:
             "tried": self.tried,
             "explanations": [e.to_dict() for e in self.explanations],
             "rivals": [e.to_dict() for e in self.rivals],
+            "unlikely": [e.to_dict() for e in self.unlikely],
             "separating": [s.to_dict() for s in self.separating],
             "unexplained": [
                 {"index": list(i), "x": x, "expected": e, "actual": a} for i, x, e, a in self.unexplained
@@ -178,6 +182,9 @@ class Diagnosis:
             lines.append(f"  here the same as: {'; '.join(self.best.same[:4])}" + _more(len(self.best.same) - 4))
         if self.rivals:
             lines.append("  also possible: " + "; ".join(r.name for r in self.rivals[:6]) + _more(len(self.rivals) - 6))
+        if self.unlikely:
+            names = "; ".join(r.name for r in self.unlikely[:2]) + _more(len(self.unlikely) - 2)
+            lines.append(f"  not excluded, but far-fetched: {names}")
         for s in self.separating:
             expected = "; ".join(f"{code} if {name}" for name, code in s.expected.items())
             if s.index is None:
@@ -190,7 +197,7 @@ class Diagnosis:
                 f"    [{', '.join(map(str, i))}] x = {x}: expected {e}, device {a}" for i, x, e, a in self.unexplained
             ]
         others = self.explanations[1:5]
-        if others and not self.rivals:
+        if others and not self.rivals and not self.unlikely:
             lines.append("  next: " + "; ".join(f"{e.name} ({percent(e)})" for e in others))
         lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)
