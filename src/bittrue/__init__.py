@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from . import blockformats as _blockformats  # noqa: F401  (registers its rows)
 from .array import Array, array
 from .formats import (
     BoolFormat,
@@ -18,6 +19,7 @@ from .formats import (
     p3109,
     register,
 )
+from .kinds.block import BlockFormat, BlockRule, ScaledFormat, ScaleRule, SharedExponentFormat
 from .rounding import NanPolicy, Negative, Overflow, Rounding, Rule
 
 __version__ = "0.1.0"
@@ -41,10 +43,14 @@ _LAZY: dict[str, str] = {
     "compare": "comparison",
     "diagnose": "diagnosis",
 }
-_ROOMS = ("aie", "ascend", "comparison", "convert", "diagnosis", "exact", "operations", "packing", "reduce")
+_ROOMS = (
+    *"aie ascend blocks comparison convert diagnosis exact exact_blocks operations packing reduce".split(),
+)
 
 __all__ = [
     "Array",
+    "BlockFormat",
+    "BlockRule",
     "BoolFormat",
     "ComplexFormat",
     "FloatFormat",
@@ -55,6 +61,9 @@ __all__ = [
     "Overflow",
     "Rounding",
     "Rule",
+    "ScaleRule",
+    "ScaledFormat",
+    "SharedExponentFormat",
     "TaperedFormat",
     "array",
     "format",

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from . import exact
 from .formats import BoolFormat, ComplexFormat, FloatFormat, Format, IntFormat, format
+from .kinds.block import BlockFormat, BlockRule
 from .parse import as_input, encode_objects
 from .rounding import NanPolicy, Negative, Overflow, Rounding, Rule, make_rule
 
@@ -42,7 +43,7 @@ def encode(
     rounding: Rounding | str | None = None,
     overflow: Overflow | str | None = None,
     nan: NanPolicy | str | None = None,
-    rule: Rule | None = None,
+    rule: Rule | BlockRule | None = None,
     out: Array | None = None,
     threads: int | None = None,
     *,
@@ -104,6 +105,15 @@ def encode(
     (np.uint8(2), np.uint8(3))
     """
     fmt = _format(format)
+    if isinstance(fmt, BlockFormat):
+        from . import blocks
+
+        return blocks.encode(
+            x, fmt, rounding, overflow, nan, rule, out, threads, scale=scale, axis=axis,
+            negative=negative, seed=seed, random=random, zero_point=zero_point,
+        )
+    if isinstance(rule, BlockRule):
+        raise TypeError(f"rule={rule!r} is for block formats, not for {fmt.name}")
     given = make_rule(rule, rounding=rounding, overflow=overflow, nan=nan, negative=negative, seed=seed)
     exact.check_rule(given, fmt)
     if scale is not None or zero_point is not None:
@@ -164,6 +174,10 @@ def decode(
     array([1.4000000e+01,           inf, 2.3841858e-07], dtype=float32)
     """
     fmt = _format(format)
+    if isinstance(fmt, BlockFormat):
+        from . import blocks
+
+        return blocks.decode(codes, fmt, dtype, out, threads, scale=scale, axis=axis, zero_point=zero_point)
     target = _target(dtype, fmt)
     array = _codes(codes, fmt)
     from .plans import decode_plan
@@ -189,7 +203,7 @@ def quantize(
     rounding: Rounding | str | None = None,
     overflow: Overflow | str | None = None,
     nan: NanPolicy | str | None = None,
-    rule: Rule | None = None,
+    rule: Rule | BlockRule | None = None,
     out: Array | None = None,
     threads: int | None = None,
     *,
@@ -211,6 +225,15 @@ def quantize(
     array([1.015625e-01, 3.250000e+00, 4.480000e+02], dtype=float32)
     """
     fmt = _format(format)
+    if isinstance(fmt, BlockFormat):
+        from . import blocks
+
+        return blocks.quantize(
+            x, fmt, rounding, overflow, nan, rule, out, threads, scale=scale, axis=axis,
+            negative=negative, seed=seed, random=random, zero_point=zero_point,
+        )
+    if isinstance(rule, BlockRule):
+        raise TypeError(f"rule={rule!r} is for block formats, not for {fmt.name}")
     given = make_rule(rule, rounding=rounding, overflow=overflow, nan=nan, negative=negative, seed=seed)
     exact.check_rule(given, fmt)
     values, source = _values(x, fmt)

@@ -197,7 +197,7 @@ for _f, _ in _CATALOGUE:
 
 
 def _names() -> Iterator[str]:
-    for f in formats():
+    for f in dict.fromkeys(_BY_NAME.values()):
         yield f.name
         yield from f.aliases
 
@@ -257,12 +257,21 @@ def _key(name: object) -> str | None:
     return text
 
 
-def formats() -> list[Format]:
+def formats(kind: str | None = None) -> list[Format]:
     """Return the catalogue: the built-in formats in their order, then the registered ones.
+
+    Parameters
+    ----------
+    kind : {"bool", "int", "float", "tapered", "complex", "block"}, optional
+        Only formats of this kind. Default: all that have one code per element, that is all but "block".
 
     Examples
     --------
-    >>> [f.name for f in formats()][:3]
-    ['bool', 'int1', 'int2']
+    >>> [f.name for f in formats()][:3], formats("block")[0].name
+    (['bool', 'int1', 'int2'], 'mx9')
     """
-    return list(dict.fromkeys(_BY_NAME.values()))
+    every = dict.fromkeys(_BY_NAME.values())
+    kinds = {f.kind for f in every}
+    if kind is not None and kind not in kinds:
+        raise ValueError(f"kind={kind!r} is not a kind of format{suggestion(kind, kinds)} ({', '.join(sorted(kinds))})")
+    return [f for f in every if (f.kind != "block" if kind is None else f.kind == kind)]
