@@ -9,7 +9,8 @@ from .fixpipe import fixpipe
 from .layout import nd_to_nz, nz_to_nd
 from .modes import CastMode, RoundMode, SaturationMode, mode
 from .products import DEFAULT_PRODUCT, Product, parse_target, product, products
-from .quant import QuantInfo, QuantMode, QuantParam, quant_mode
+from .quant import QuantParam
+from .quantmodes import QuantInfo, QuantMode, quant_mode
 from .rule import CastRule, cast_rule, modes
 from .rulebook import Effect, Row, rules
 from .types import Type, immediate, supported_types, type_info, types

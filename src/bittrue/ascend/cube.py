@@ -17,7 +17,8 @@ from .control import Saturation
 from .fixpipe import fixpipe
 from .products import DEFAULT_PRODUCT, Product
 from .products import product as find_product
-from .quant import QuantMode, QuantParam, architecture, quant_mode
+from .quant import QuantParam
+from .quantmodes import QuantMode, architecture, quant_mode
 from .records import records
 from .types import Type, require, type_info
 

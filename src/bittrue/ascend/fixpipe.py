@@ -1,4 +1,4 @@
-"""`fixpipe`: accumulators of the matrix unit to results, by the documented steps; modes and words are in `quant`."""
+"""`fixpipe`: accumulators of the matrix unit to results, by the documented steps; modes are in `quantmodes`, words in `quant`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from .control import Saturation
 from .layout import nd_to_nz
 from .modes import RoundMode
 from .products import DEFAULT_PRODUCT, Product, product
-from .quant import QuantInfo, QuantMode, QuantParam, architecture, quant_mode, require_mode, scale_of, words_of
+from .quant import QuantParam, scale_of, words_of
+from .quantmodes import QuantInfo, QuantMode, architecture, quant_mode, require_mode
 from .rule import cast_rule
 
 __all__ = ["fixpipe"]

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from ..ascend.quant import BITS, QuantMode, QuantParam, architecture, quant_mode
+from ..ascend.quant import BITS, QuantParam
+from ..ascend.quantmodes import QuantMode, architecture, quant_mode
 from .numbers import exact, short
 from .output import COLOURS, console, print_json, table
 
