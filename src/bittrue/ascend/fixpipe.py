@@ -1,4 +1,4 @@
-"""`fixpipe`: accumulators of the matrix unit to results, by the documented steps; modes are in `quantmodes`, words in `quant`."""
+"""`fixpipe`: accumulators of the matrix unit to results by the documented steps; `quantmodes`, `quant` have the data."""
 
 from __future__ import annotations
 

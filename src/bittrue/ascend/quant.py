@@ -12,7 +12,7 @@ from .choices import Choices
 from .products import Product
 from .quantmodes import SHIFTING, QuantInfo, QuantMode, architecture, quant_mode, require_mode
 
-__all__ = ["BITS", "QuantParam", "scale_of", "words_of"]
+__all__ = ["BITS", "QuantMode", "QuantParam", "architecture", "quant_mode", "scale_of", "words_of"]
 
 Words = np.ndarray[Any, Any]
 
