@@ -19,6 +19,8 @@ SMALL = [f for f in FLOATS if f.bits <= 8] + [
     bt.p3109(6, 1),
     bt.p3109(8, 8, signed=False, extended=False),
     bt.p3109(7, 3, signed=False),
+    bt.FloatFormat("no_zero", exponent_bits=2, mantissa_bits=5, signed=False, zero=False, inf=False, nan="ones"),
+    bt.FloatFormat("no_normal", exponent_bits=0, mantissa_bits=2, bias=1, inf=False, nan="ones"),
     bt.FloatFormat("wide_exponent", exponent_bits=7, mantissa_bits=0, inf=False, nan="ones", bias=80),
 ]
 MIDDLE = [f for f in FLOATS if 8 < f.bits <= 19] + [
@@ -198,7 +200,12 @@ def test_stochastic_equals_the_specification(fmt):
         x = np.concatenate([x, SPECIALS.astype(DTYPES[source])])
         random = rng.integers(0, 1 << 32, x.size, np.uint32)
         random[:4] = [0, (1 << 32) - 1, 1 << 31, 1]
-        rule = Rule(rounding="stochastic", overflow="saturate")
+        rule = Rule(
+            rounding="stochastic",
+            overflow="infinity" if fmt.bits % 2 else "saturate",
+            flush_outputs=source in ("float32", "float16"),
+            flush_inputs=source == "bfloat16",
+        )
         want = [exact.encode(float(v), fmt, rule, int(r), source) for v, r in zip(x.tolist(), random.tolist())]
         check(bt.encode(x, fmt, rule=rule, random=random), np.array(want, np.uint64), x, fmt, rule)
 

@@ -200,18 +200,20 @@ def _encode_float(
     code = f.place(steps, q)
     odd = bool((steps if code is None else code) & 1)
     up = round_up(rule.rounding, odd, negative, rest, whole, random)
-    return _finish(f, rule, steps + up, q, negative)
+    return _finish(f, rule, steps + up, q, negative, magnitude)
 
 
-def _finish(f: FloatFormat | TaperedFormat, rule: Rule, steps: int, q: int, negative: bool) -> int:
-    """Test the range of the grid point steps * 2**q, flush it, put on the sign."""
+def _finish(
+    f: FloatFormat | TaperedFormat, rule: Rule, steps: int, q: int, negative: bool, given: Fraction
+) -> int:
+    """Test the range of the grid point steps * 2**q that `given` was rounded to, flush it, put on the sign."""
     code = f.place(steps, q)
     if code is None:
-        return _overflow(f, rule, negative, steps * Fraction(2) ** q)
+        return _overflow(f, rule, negative, given)
     if code and rule.flush_outputs and f.magnitude_value(code) < f.min_normal:
         code = 0
     if negative and not f.signed and (code or not f.has_zero):
-        return _overflow(f, rule, negative, f.magnitude_value(code))
+        return _overflow(f, rule, negative, given)
     return f.with_sign(code, negative)
 
 
@@ -319,10 +321,10 @@ def _hybrid(
     threshold = fraction & 0x3FFF if window == 14 else (fraction & 1) << 1 | 1
     if exponent == -23:  # half the smallest value: the implicit one is the first dropped bit
         up = (1 << (window - 1) | fraction >> (bits - window + 1)) >= threshold
-        return _finish(f, rule, int(up), -22, negative)
+        return _finish(f, rule, int(up), -22, negative, magnitude)
     size = abs(exponent)
     kept = 3 if size <= 3 else 2 if size <= 7 else 1 if size <= 15 else 0
     dropped = fraction & ((1 << (bits - kept)) - 1)
     half_away = bool(dropped >> (bits - kept - 1))
     up = half_away if size <= 3 else dropped >> (bits - kept - window) >= threshold
-    return _finish(f, rule, (1 << kept | fraction >> (bits - kept)) + up, exponent - kept, negative)
+    return _finish(f, rule, (1 << kept | fraction >> (bits - kept)) + up, exponent - kept, negative, magnitude)

@@ -348,7 +348,7 @@ def _ieee(at: FloatFormat, target: FloatFormat, rule: Rule) -> Plan:
     if at in _HALVES and (target.mantissa_bits < _HALVES[at][1] or target is _BF16):
         lanes, fraction, narrow = (*_HALVES[at], True)
     nearest, t_lsb, t_sign, t_const = _MODES[rule.rounding]
-    flush_below = 1 << target.mantissa_bits if rule.flush_outputs else 0
+    flush_below = min(1 << target.mantissa_bits, target.max_code + 1) if rule.flush_outputs else 0
     parameters = encoding.ieee_parameters(
         lanes,
         fraction_bits=fraction,
@@ -391,7 +391,7 @@ def _stochastic(at: FloatFormat, target: FloatFormat | TaperedFormat, rule: Rule
 
     shift, base, codes, top = tables.regime_tables(target, at)
     results = _results(target, rule, at)
-    flush_below = _rank_of_min_normal(target, codes) if rule.flush_outputs else 0
+    flush_below = _rank_of_min_normal(target, codes, top) if rule.flush_outputs else 0
     parameters = stochastic.stochastic_parameters(
         fraction_bits=at.mantissa_bits,
         width=at.bits,
@@ -415,9 +415,13 @@ def _stochastic(at: FloatFormat, target: FloatFormat | TaperedFormat, rule: Rule
     return _plan((run, target.code_dtype))
 
 
-def _rank_of_min_normal(target: FloatFormat | TaperedFormat, codes: Array) -> int:
-    code = target.place(1, floor_log2(target.min_normal))
-    return int(np.flatnonzero(codes == code)[0]) if codes.size else int(code or 0)
+def _rank_of_min_normal(target: FloatFormat | TaperedFormat, codes: Array, top: int) -> int:
+    binade = floor_log2(target.min_normal)
+    q = target.quantum_exponent(binade)
+    code = target.place(1 << (binade - q), q)
+    if code is None:  # no normal values
+        return top + 1
+    return int(np.flatnonzero(codes == code)[0]) if codes.size else code
 
 
 def _to_int(at: FloatFormat, target: IntFormat, rule: Rule) -> Plan:
@@ -518,7 +522,8 @@ def _unpack(codes: Array, dst: Array, source: FloatFormat) -> None:
     significand = fraction + (implicit.astype(np.int64) << source.mantissa_bits)
     scale = np.maximum(exponent, int(source.zero)) - source.bias - source.mantissa_bits
     values = dst.view(np.float64)
-    np.ldexp(significand.astype(np.float64), scale, out=values)
+    with np.errstate(over="ignore"):  # the codes of Inf and NaN
+        np.ldexp(significand.astype(np.float64), scale, out=values)
     if source.inf_magnitude is not None:
         values[magnitude == source.inf_magnitude] = np.inf
     if source.nan == "exponent":

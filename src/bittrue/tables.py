@@ -137,6 +137,8 @@ def regime_tables(
             base[i] = rank[Fraction(2) ** e] - (1 << (e - q[i]))
         elif e > highest:
             base[i] = top + 1
+        elif not fmt.has_zero:
+            shift[i] = 200  # rank 0, whatever the random bits say
     return shift, base, codes, top
 
 
