@@ -1,4 +1,4 @@
-"""`fixpipe`: accumulators of the matrix unit to results by the documented steps; `quantmodes`, `quant` have the data."""
+"""`fixpipe`: accumulators of the matrix unit to results by the documented steps; modes and words are in `quant`."""
 
 from __future__ import annotations
 
