@@ -1,12 +1,17 @@
 """AMD AI Engine: vectors, accumulators, shift-round-saturate, matrix multiply, block vectors, ports."""
 
+from .accum import accum, mac, msc, mul, negmul
 from .arch import DEFAULT_ARCH, Arch, arch, archs
 from .choices import Choices, questions
 from .elements import Element, element, elements, lanes
+from .floats import float_to_bfloat16, to_fixed, to_float
+from .mmul import MmulShape, matmul, mmul, mmul_shapes
 from .modes import RoundingMode, SaturationMode, rounding_code, rounding_mode, rounding_modes, saturation_mode
+from .ports import PortType, check_port, port_types
 from .srs import srs, ups
 from .tags import Tag, default_tag, native_accum, tag, tags
 from .tile import State, current_tile, set_rounding, set_saturation, tile
+from .vector import vector
 from .wide import Wide
 
 __all__ = [
@@ -39,4 +44,20 @@ __all__ = [
     "tags",
     "tile",
     "ups",
+    "port_types",
+    "check_port",
+    "PortType",
+    "mmul_shapes",
+    "mmul",
+    "matmul",
+    "MmulShape",
+    "vector",
+    "to_float",
+    "to_fixed",
+    "float_to_bfloat16",
+    "negmul",
+    "mul",
+    "msc",
+    "mac",
+    "accum",
 ]

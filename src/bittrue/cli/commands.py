@@ -424,15 +424,26 @@ def quantparam_unpack(
     unpack(words, arch, mode, json)
 
 
-aie = typer.Typer(help="AMD AI Engine: tables of accumulators, vectors, matrix shapes and ports.", no_args_is_help=True)
+aie = typer.Typer(
+    help="AMD AI Engine: tables of accumulators, vectors, matrix shapes and ports.",
+    epilog="Example: bittrue aie accum --arch aie-ml",
+)
 app.add_typer(aie, name="aie")
-ArchOption = Annotated[
+
+
+@aie.callback(invoke_without_command=True)
+def _aie(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+AieArchOption = Annotated[
     str | None, typer.Option("--arch", help="aie, aie-ml (xdna1), xdna2 (aie2p) or aie-mlv2.", metavar="ARCH")
 ]
 
 
 @aie.command("accum", epilog="Example: bittrue aie accum --arch aie-ml")
-def aie_accum(arch: ArchOption = None, json: Json = False) -> None:
+def aie_accum(arch: AieArchOption = None, json: Json = False) -> None:
     """Show which native accumulator each tag maps to, and how many lanes there may be."""
     from .aie import show as run
 
@@ -440,7 +451,7 @@ def aie_accum(arch: ArchOption = None, json: Json = False) -> None:
 
 
 @aie.command("vector", epilog="Example: bittrue aie vector --arch xdna2")
-def aie_vector(arch: ArchOption = None, json: Json = False) -> None:
+def aie_vector(arch: AieArchOption = None, json: Json = False) -> None:
     """Show the element types of vectors and their legal numbers of lanes."""
     from .aie import show as run
 
@@ -448,7 +459,7 @@ def aie_vector(arch: ArchOption = None, json: Json = False) -> None:
 
 
 @aie.command("mmul", epilog="Example: bittrue aie mmul --arch aie-mlv2")
-def aie_mmul(arch: ArchOption = None, json: Json = False) -> None:
+def aie_mmul(arch: AieArchOption = None, json: Json = False) -> None:
     """Show the legal shapes of matrix products."""
     from .aie import show as run
 
@@ -456,7 +467,7 @@ def aie_mmul(arch: ArchOption = None, json: Json = False) -> None:
 
 
 @aie.command("ports", epilog="Example: bittrue aie ports --arch aie")
-def aie_ports(arch: ArchOption = None, json: Json = False) -> None:
+def aie_ports(arch: AieArchOption = None, json: Json = False) -> None:
     """Show the types that streams, cascades and run-time parameters carry."""
     from .aie import show as run
 

@@ -3,7 +3,7 @@
 A two's complement quotient is ``floor + rest``: `floor` is the arithmetic shift, `rest` the bits that it drops. Every
 rounding mode is "add one if the rest exceeds a threshold", where the threshold is one of two numbers: `leave` if t,
 else `stay`, with ``t = (lowest bit of floor & t_lsb) ^ (sign & t_sign) ^ t_const``. Nearest modes: half a unit, less
-one if t. Directed modes: zero if t, otherwise a number that no rest exceeds. So ten modes are one loop without a branch.
+one if t. Directed modes: zero if t, otherwise a number that no rest exceeds. Ten modes are one loop without a branch.
 """
 
 from typing import Any

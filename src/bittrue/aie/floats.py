@@ -1,0 +1,272 @@
+"""Floats of the vector unit: narrowing under the rounding register, fixed point, and how floats are added.
+
+Sources: specs of AM020, AM027, AI Engine API; float to bfloat16 from LLVM's tests and measurements on XDNA1
+(xdna-emu). Open questions are fields of `Choices`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import matmul
+from ..codec import encode, in_chunks
+from ..codes import value_dtype
+from ..formats import FloatFormat, IntFormat, format
+from ..rounding import Overflow, Rounding, Rule
+from .arch import Arch
+from .choices import Choices
+from .tile import State, in_force
+
+__all__ = ["add_products", "add_terms", "float_to_bfloat16", "mac_model", "narrow", "to_fixed", "to_float"]
+
+Array = np.ndarray[Any, Any]
+
+#: Products that one instruction adds to the accumulator at once: K of the native bfloat16 shape (4x8x4 on AIE-ML).
+INSTRUCTION = 8
+
+_NAN = np.uint32(0x7FC00000)
+
+
+def float_to_bfloat16(
+    x: ArrayLike,
+    rounding: object = None,
+    *,
+    arch: str | int | Arch | None = None,
+    choices: Choices | None = None,
+) -> Array:
+    """Convert float32 to bfloat16 as `accfloat.to_vector<bfloat16>` does: under the rounding register.
+
+    Parameters
+    ----------
+    x : array_like
+        Real numbers; what is not float32 is rounded to it first.
+    rounding, arch, choices : optional
+        Default: the current tile's; the reset value of the rounding register is floor, not nearest even.
+
+    Returns
+    -------
+    ndarray of ml_dtypes.bfloat16
+
+    Examples
+    --------
+    >>> x = np.array([0x3FC18000, 0xBFC18000], np.uint32).view(np.float32)
+    >>> [hex(c) for c in float_to_bfloat16(x).view(np.uint16)]
+    ['0x3fc1', '0xbfc2']
+    >>> [hex(c) for c in float_to_bfloat16(x, "conv_even").view(np.uint16)]
+    ['0x3fc2', '0xbfc2']
+
+    References
+    ----------
+    LLVM aie2p-vector-conv-bf16.s; NaN: measured on XDNA1 (xdna-emu 7380bd5), see `Choices.bf16_nan`.
+    """
+    state = in_force(arch, rounding, choices=choices)
+    return narrow(np.asarray(x, np.float32), _float("bfloat16"), state).view(ml_dtypes.bfloat16)
+
+
+def _float(name: str) -> FloatFormat:
+    found = format(name)
+    assert isinstance(found, FloatFormat)
+    return found
+
+
+def narrow(x: Array, target: FloatFormat, state: State) -> Array:
+    """Return the codes of float32 values in a vector's float format."""
+    x = np.ascontiguousarray(x, np.float32)
+    if target.name == "float32":
+        return x.view(np.uint32).copy()
+    saturates = target.name != "bfloat16" and state.choices.fp8_overflow == "sat"
+    rule = Rule(state.rounding.rounding, Overflow.saturate if saturates else Overflow.infinity)
+    codes = np.asarray(encode(x, target, rule=rule)).view(target.code_dtype).reshape(x.shape)
+    if target.name == "bfloat16" and (nan := np.isnan(x)).any():
+        if state.choices.bf16_nan == "canonical":
+            codes[nan] = 0x7FC0
+        else:
+            upper = (x.view(np.uint32)[nan] >> np.uint32(16)).astype(np.uint16)
+            codes[nan] = np.where(upper & 0x7F, upper, upper | 1)
+    return codes
+
+
+# --- fixed point ------------------------------------------------------------------------------------------------------
+
+
+def to_float(x: Any, shift: int = 0, *, arch: str | int | Arch | None = None) -> Any:
+    """Return ``x * 2**-shift`` as float32, rounded to nearest even.
+
+    Parameters
+    ----------
+    x : vector of integers, or array_like
+    shift : int
+        -128 to 127.
+
+    Returns
+    -------
+    vector of float for a vector, else ndarray of float32
+
+    Examples
+    --------
+    >>> to_float(np.int32([5, -3]), 2)
+    array([ 1.25, -0.75], dtype=float32)
+    """
+    _check_shift(shift)
+    from .vector import vector
+
+    if isinstance(x, vector):
+        of = in_force(x.arch if arch is None else arch).arch
+        return vector("float", to_float(x.integers(), shift), of)
+    source = np.asarray(x)
+    if source.dtype.kind not in "iu" or source.itemsize > 4:
+        raise TypeError(f"x has dtype {source.dtype}; integers of up to 32 bits are expected")
+    return np.ldexp(source.astype(np.float64), -shift).astype(np.float32)
+
+
+def to_fixed(
+    x: Any,
+    dtype: Any = "int32",
+    shift: int = 0,
+    *,
+    arch: str | int | Arch | None = None,
+    choices: Choices | None = None,
+) -> Any:
+    """Return ``x * 2**shift`` rounded to integers and saturated.
+
+    The tile's registers do not count: the API fixes the rounding (`Choices.api_version`), and saturation is always on.
+    NaN gives 0 (assumed).
+
+    Parameters
+    ----------
+    x : vector of float or bfloat16, or array_like of float32 or bfloat16
+    dtype : name or dtype
+        int8, int16, int32 or their unsigned kin.
+    shift : int
+        -128 to 127.
+    arch, choices : optional
+        Default: the current tile's.
+
+    Returns
+    -------
+    vector for a vector, else ndarray
+
+    Examples
+    --------
+    >>> to_fixed(np.float32([1.25, -0.5, 1e12]), "int32", 1).tolist()
+    [2, -1, 2147483647]
+    """
+    _check_shift(shift)
+    from .vector import vector
+
+    if isinstance(x, vector):
+        state = in_force(x.arch if arch is None else arch, choices=choices)
+        values = to_fixed(x.to_numpy(), dtype, shift, arch=state.arch, choices=state.choices)
+        return vector(dtype, values, state.arch)
+    state = in_force(arch, choices=choices)
+    target = format(dtype)
+    if not isinstance(target, IntFormat) or not 8 <= target.bits <= 32:
+        raise ValueError(f"dtype={target.name!r} must be int8, int16, int32, uint8, uint16 or uint32")
+    source = np.asarray(x)
+    narrow_source = source.dtype == ml_dtypes.bfloat16
+    if not narrow_source and source.dtype != np.float32:
+        raise TypeError(f"x has dtype {source.dtype}; float32 or bfloat16 is expected")
+    if state.choices.api_version == "2025.2":
+        rounding = Rounding.nearest_even
+    else:
+        rounding = Rounding.floor if narrow_source else Rounding.nearest_zero
+    scaled = np.ldexp(source.astype(np.float64), shift)
+    wide = target
+    low_bits = narrow_source and target.name == "int16" and state.choices.bf16_int16 == "wrap"
+    if low_bits:
+        wide = format("int32")  # type: ignore[assignment]
+    codes = np.asarray(encode(scaled, wide, rounding, Overflow.saturate)).view(wide.code_dtype)
+    return codes.astype(target.code_dtype).view(value_dtype(target))
+
+
+def _check_shift(shift: object) -> None:
+    if isinstance(shift, bool) or not isinstance(shift, (int, np.integer)) or not -128 <= shift <= 127:
+        raise ValueError(f"shift={shift!r} must be an integer from -128 to 127")
+
+
+# --- addition ---------------------------------------------------------------------------------------------------------
+
+
+def mac_model(state: State) -> str:
+    """Return how floats add up: "aligned23" or "ieee".
+
+    Measured on XDNA1; AM009's first AI Engine has an IEEE float unit, and LLVM models XDNA2 and AIE-MLv2 with IEEE
+    additions.
+    """
+    asked = state.choices.mac_model
+    if asked != "arch":
+        return asked
+    return "aligned23" if state.arch.number == 20 else "ieee"
+
+
+@np.errstate(all="ignore")
+def add_products(
+    acc: Array, a: Array, b: Array, state: State, step: int = INSTRUCTION, threads: int | None = 1
+) -> None:
+    """Add the matrix product of float32 matrices to float32 accumulators, in place.
+
+    Parameters
+    ----------
+    acc, a, b : float32 (M, N), (M, K), (K, N), C-contiguous
+    state : State
+    step : int
+        In the aligned model, products that are added together; otherwise they are added in ascending k.
+    threads : int, optional
+    """
+    if mac_model(state) == "aligned23":
+        from ..kernels import mmul as kernels
+
+        left, right = _flushed(a).astype(np.float64), _flushed(b).astype(np.float64)
+        acc[...] = _flushed(acc)
+
+
+        def work(lo: int, hi: int) -> int:
+            kernels.aligned(acc[lo:hi], left[lo:hi], right, step, np.empty((3, max(acc.shape[1], 1))))
+            return 0
+
+        in_chunks(work, len(acc), threads, right.size)
+    elif state.arch.number == 10 and state.choices.aie1_denormals == "flush":
+        left, right = _flushed(a), _flushed(b)
+        acc[...] = _flushed(acc)
+        for k in range(left.shape[1]):
+            acc[...] = _flushed(acc + _flushed(left[:, k : k + 1] * right[k]))
+    else:
+        acc[...] = matmul.ordered(a, b, acc, threads=threads)
+    acc.view(np.uint32)[np.isnan(acc)] = _NAN
+
+
+@np.errstate(all="ignore")
+def add_terms(acc: Array | None, terms: Sequence[tuple[Array, Array, bool]], state: State) -> Array:
+    """Return accumulators plus products (minus, where the flag is set), lane by lane.
+
+    In the aligned model all terms are added at once, else in their order. Without accumulators the sum starts from the
+    first product.
+    """
+    total = np.full(len(terms[0][0]), -0.0, np.float32) if acc is None else acc.copy()
+    if mac_model(state) == "aligned23":
+        from ..kernels import mmul as kernels
+
+        rows = np.stack([_flushed(x).astype(np.float64) * _flushed(y) for x, y, _ in terms])
+        signs = np.array([[-1.0 if negative else 1.0 for *_, negative in terms]])
+        matrix = _flushed(total)[None]
+        kernels.aligned(matrix, signs, rows, len(terms), np.empty((3, total.size)))
+        total = matrix[0]
+    else:
+        flush = state.arch.number == 10 and state.choices.aie1_denormals == "flush"
+        for x, y, negative in terms:
+            if flush:
+                total = _flushed(_flushed(total) + (-1 if negative else 1) * _flushed(_flushed(x) * _flushed(y)))
+            else:
+                total = total - x * y if negative else total + x * y
+    total.view(np.uint32)[np.isnan(total)] = _NAN
+    return total
+
+
+def _flushed(x: Array) -> Array:
+    """Return zeros of their sign for subnormal float32 values."""
+    return np.asarray(np.where(np.abs(x) < np.float32(2.0**-126), np.copysign(np.float32(0), x), x), np.float32)
