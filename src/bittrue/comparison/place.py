@@ -145,7 +145,7 @@ class Geometry:
 
     def _axes(self) -> list[Axis]:
         """Return the axes that were counted index by index."""
-        if self.folded:
+        if self.folded or 0 in self.shape:
             return []
         kept = [i for i, n in enumerate(self.shape) if n != 1]
         if not kept:

@@ -370,8 +370,8 @@ class _Search:
             second = next((f for f in found if f.matches < best.matches), None)
             separating = [] if second is None else self._deciding(case, best, second)
         return Diagnosis(
-            verdict, case.to.name, self._target or "", elements, self.tried, listed[: _LISTED + 1], rivals, unlikely, separating,
-            [] if complete else self._left(case, best), self._notes(case, complete),
+            verdict, case.to.name, self._target or "", elements, self.tried, listed[: _LISTED + 1], rivals, unlikely,
+            separating, [] if complete else self._left(case, best), self._notes(case, complete),
         )
 
     def _explanation(self, f: _Found, same: list[_Found]) -> Explanation:

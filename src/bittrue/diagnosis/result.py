@@ -93,8 +93,8 @@ class Diagnosis:
     Attributes
     ----------
     verdict : str
-        "explained": one rule explains every element. "ambiguous": several likely ones do. "close": the best one leaves a few
-        elements (up to a tenth). "unexplained": nothing comes near.
+        "explained": one rule explains every element. "ambiguous": several likely ones do. "close": the best one leaves
+        a few elements (up to a tenth). "unexplained": nothing comes near.
     to, target : str
     elements : int
     tried : int
@@ -168,8 +168,9 @@ class Diagnosis:
         if self.verdict == "explained":
             return f"EXPLAINED: {best.name} ({share})"
         if self.verdict == "ambiguous":
-            others = f"{len(self.rivals)} other rule{'s' * (len(self.rivals) > 1)}"
-            return f"AMBIGUOUS: {best.name} explains all {best.elements} elements, as do {others}"
+            several = len(self.rivals) > 1
+            others = f"as {'do' if several else 'does'} {len(self.rivals)} other rule{'s' * several}"
+            return f"AMBIGUOUS: {best.name} explains all {best.elements} elements, {others}"
         if self.verdict == "close":
             return f"NOT QUITE: {best.name} explains {share} ({percent(best)})"
         return f"UNEXPLAINED: nothing explains it; the closest, {best.name}, {share} ({percent(best)})"

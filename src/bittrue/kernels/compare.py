@@ -203,7 +203,7 @@ def errors(
             peak[0] = max(peak[0], distance)
             _add(sums, 6, np.float64(distance) * weight)
         for k in range(criteria.shape[0]):
-            if size < criteria[k, 4] or size >= criteria[k, 5]:
+            if size < criteria[k, 4] or (size >= criteria[k, 5] and criteria[k, 5] < np.inf):
                 continue
             if criteria[k, 0] != 0.0:
                 bad = relative > criteria[k, 1]
