@@ -299,7 +299,8 @@ def _from_foreign(array: Array) -> Array:
     if known is None or known.bits > 8:
         allowed = "float16, bfloat16, float32, float64, an integer type, bool or a small type of ml_dtypes"
         raise TypeError(f"x has dtype {array.dtype}, which is not supported; allowed: {allowed}")
-    return decode(np.ascontiguousarray(array).view(np.uint8) & np.uint8((1 << known.bits) - 1), known)
+    codes = np.ascontiguousarray(array).view(np.uint8) & np.uint8((1 << known.bits) - 1)
+    return np.asarray(decode(codes, known)).reshape(array.shape)
 
 
 def _codes(codes: Any, fmt: Format) -> Array:
