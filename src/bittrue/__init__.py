@@ -29,6 +29,7 @@ _LAZY: dict[str, str] = {
     "encode": "codec",
     "decode": "codec",
     "quantize": "codec",
+    "BlockArray": "blocks",
     "save": "files",
     "load": "files",
     "FileError": "files",

@@ -14,6 +14,7 @@ from .codec import encode
 from .codes import absolute, bit_patterns, checked, compare_values, ecosystem_dtype, negative, sort_keys, values
 from .formats import BoolFormat, ComplexFormat, Format, IntFormat
 from .formats import format as find_format
+from .kinds.block import BlockFormat, BlockRule
 from .packing import from_image, image_size, to_image
 from .parse import as_input
 from .rounding import NanPolicy, Negative, Overflow, Rounding, Rule
@@ -69,6 +70,8 @@ class Array:
 
     def __init__(self, codes: ArrayLike, format: Format | str | DTypeLike) -> None:
         self._format = find_format(format)
+        if isinstance(self._format, BlockFormat):
+            raise TypeError(f"{self._format.name} has blocks, no code per element; use bittrue.BlockArray")
         self._codes = checked(codes.codes if isinstance(codes, Array) else codes, self._format)
 
     @classmethod
@@ -159,6 +162,7 @@ class Array:
         format: Format | str | DTypeLike,
         shape: int | tuple[int, ...] | None = None,
         order: str = "low_first",
+        axis: int = -1,
     ) -> Self:
         """Read a memory image; the inverse of `tobytes`.
 
@@ -169,6 +173,8 @@ class Array:
         shape : int or tuple of int, optional
             Counts elements, also where several share a byte. Default: one axis with as many as there are.
         order : {"low_first", "high_first"}
+        axis : int
+            Along which the blocks of a block format lie; the result is then a `BlockArray`.
 
         Raises
         ------
@@ -181,6 +187,11 @@ class Array:
         Array([ 1,  2, -1], shape=(3,), format=int4)
         """
         f = find_format(format)
+        if isinstance(f, BlockFormat):
+            from .blocks import BlockArray
+
+            found: Any = BlockArray.frombytes(data, f, shape, axis)
+            return found  # type: ignore[no-any-return]
         return cls(from_image(data, f, shape, order), f)
 
     # --- values -------------------------------------------------------------------------------------------------------
@@ -460,7 +471,7 @@ def array(
     rounding: Rounding | str | None = None,
     overflow: Overflow | str | None = None,
     nan: NanPolicy | str | None = None,
-    rule: Rule | None = None,
+    rule: Rule | BlockRule | None = None,
     *,
     negative: Negative | str | None = None,
     seed: int | None = None,
@@ -483,7 +494,7 @@ def array(
 
     Returns
     -------
-    Array
+    Array (a `BlockArray` for block formats, whose blocks lie along `axis`)
         Of the shape of `x`.
 
     Raises
@@ -501,6 +512,14 @@ def array(
     array(25216, dtype=uint16)
     """
     f = find_format(format)
+    if isinstance(f, BlockFormat):
+        from .blocks import block_array
+
+        found: Any = block_array(
+            x, f, rounding, overflow, nan, rule, axis=axis, scale=scale, threads=threads,
+            negative=negative, seed=seed, random=random, zero_point=zero_point,
+        )
+        return found  # type: ignore[no-any-return]
     codes = encode(
         x if isinstance(x, Array) else as_input(x),
         f,

@@ -27,6 +27,96 @@ class Choices:
     'wrap'
     """
 
+    convention: str = question(
+        1,
+        "How are the bytes of MX9, MX6 and MX4 read?",
+        ("ug1603", "sign and magnitude, exponent bias 128", "UG1603 2026.1, formula of \"Data Types\""),
+        ("am027", "two's complement, exponent bias 127", "AM027, ch. 4; constants of aie_api 2026, accum.hpp"),
+    )
+    mx_overflow: str = question(
+        (2, 3),
+        "What happens when an MX mantissa rounds beyond its range (at the top exponent always: it saturates)?",
+        ("saturate", "it stops at the limit", "amd-quark 0.13; tensorcast c4d9b1d"),
+        ("bump_block", "the exponent goes up, the block is quantised again", "bfp16ebs8 on XDNA2 silicon, by analogy"),
+        ("clear_e2_then_bump", "the pair's level-2 exponent is given up first", "possible; no source"),
+    )
+    zero_pair_e2: int = question(
+        4,
+        "Which level-2 exponent has a pair of zeros in a block that is not zero?",
+        (1, "one", "amd-quark 0.13"),
+        (0, "zero", "possible; no source"),
+    )
+    flush_subnormals: bool = question(
+        5,
+        "Do float32 subnormals count as zero on the way to MX?",
+        (True, "yes", "amd-quark 0.13; bfp16ebs8 on XDNA2 silicon"),
+        (False, "no", "tensorcast c4d9b1d"),
+    )
+    nonfinite: str = question(
+        6,
+        "What becomes of an MX block with an Inf or a NaN?",
+        ("auto", "ug1603: an error, for there is no code; am027: a NaN block, E1 = 255", "amd-quark 0.13, ONNX kernel"),
+        ("raise", "an error", "assumed; no source"),
+        ("nan_block", "E1 = 255, all codes zero (am027 only)", "amd-quark 0.13, ONNX kernel"),
+        ("saturate", "Inf the largest value at the largest exponent, NaN zero", "assumed; no source"),
+    )
+    e1_255: str = question(
+        7,
+        "Is a block with E1 = 255 NaN (am027)?",
+        ("nan", "yes", "amd-quark 0.13"),
+        ("finite", "no: the formula holds", "AM027, ch. 4"),
+    )
+    min_code: str = question(
+        8,
+        "Is the lowest two's complement mantissa used (am027)?",
+        ("auto", "with the bump policies only", "amd-quark 0.13 never; bfp16ebs8 on XDNA2 silicon does"),
+        ("never", "never", "amd-quark 0.13; tensorcast c4d9b1d"),
+        ("allow", "always", "bfp16ebs8 on XDNA2 silicon, by analogy"),
+    )
+    mx_rounding: str = question(
+        9,
+        "How do floats round on the way to MX, unless told?",
+        ("tile", "as the tile's rounding register says, floor after reset", "LLVM headers; UG1639"),
+        ("nearest_even", "to nearest even", "amd-quark 0.13 (torch); tensorcast c4d9b1d"),
+    )
+    neg_zero: str = question(
+        10,
+        "Which sign has an MX mantissa that became zero (ug1603)?",
+        ("keep", "that of the value", "amd-quark 0.13"),
+        ("clear", "plus", "possible; no source"),
+    )
+    block_order: str = question(
+        11,
+        "In which order do the parts of an MX block lie in memory?",
+        ("exponent_first", "E1, the E2 byte, mantissas", "UG1639; amd-quark 0.13"),
+        ("exponent_last_bytes", "E1, mantissas, the E2 byte", "possible; no source"),
+        ("mantissas_first", "mantissas, the E2 byte, E1", "register order, by analogy"),
+    )
+    e2_order: str = question(
+        12,
+        "Which bit of the E2 byte belongs to the first pair?",
+        ("lsb", "the lowest", "amd-quark 0.13"),
+        ("msb", "the highest", "possible; no source"),
+    )
+    bit_layout: str = question(
+        13,
+        "How do mantissas of 5 and 3 bits lie in bytes?",
+        ("lsb", "contiguous, from the lowest bits up", "assumed"),
+        ("planes", "all low bits, then all top bits", "register form, LLVM typedefs"),
+        ("msb", "contiguous, from the highest bits down", "possible; no source"),
+    )
+    bump_254: str = question(
+        15,
+        "Where does a bfp16 block go that rounds beyond exponent 254?",
+        ("saturate", "it stays there, mantissas stop at 127", "assumed; no source"),
+        ("e255", "to exponent 255", "the rule of the other exponents (XDNA2 silicon), continued"),
+        ("raise", "an error", "virtio-accel 4c97e01 refuses such blocks"),
+    )
+    bfp16ebs16: str = question(
+        16,
+        "By which rule do floats become bfp16ebs16?",
+        ("as_ebs8", "that of bfp16ebs8, over 16 elements", "assumed; the conversion exists, its rule is not published"),
+    )
     mac_model: str = question(
         17,
         "How do bfloat16 products and floats add up?",

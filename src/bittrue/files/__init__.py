@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..array import Array
+from ..blocks.array import BlockArray
 from ..formats import Format
 from ..formats import format as _format
 from .base import ExistingFileError, FileError, MissingFileError, Path, Reader, TensorInfo, check_shape
@@ -37,7 +38,7 @@ __all__ = [
 
 def save(
     path: Path,
-    arrays: Array | np.ndarray[Any, Any] | Mapping[str, Array | np.ndarray[Any, Any]],
+    arrays: Array | BlockArray | np.ndarray[Any, Any] | Mapping[str, Array | BlockArray | np.ndarray[Any, Any]],
     *,
     force: bool = False,
     metadata: dict[str, str] | None = None,
@@ -86,7 +87,10 @@ def save(
         raise ValueError(f"arrays must map names to arrays for a {suffix} file, not be {type(arrays).__name__}")
     else:
         named = {_stem(path): _typed(arrays, "arrays")}
-    infos = [TensorInfo(name, array.format, tuple(array.shape)) for name, array in named.items()]
+    infos = [
+        TensorInfo(name, array.format, tuple(array.shape), array.axis if isinstance(array, BlockArray) else None)
+        for name, array in named.items()
+    ]
     with Writer(path, infos, force=force, metadata=metadata) as writer:
         for name in writer.names:
             writer.write(name, named[name].codes)
@@ -98,7 +102,7 @@ def load(
     format: Format | str | None = None,
     shape: tuple[int, ...] | None = None,
     names: Iterable[str] | None = None,
-) -> Array | dict[str, Array]:
+) -> Any:
     """Read arrays from a file, with their formats.
 
     Parameters
@@ -184,8 +188,15 @@ def _stem(path: Path) -> str:
     return os.path.splitext(os.path.basename(os.fspath(path)))[0] or "data"
 
 
-def _typed(value: object, argument: str) -> Array:
+def _typed(value: object, argument: str) -> Array | BlockArray:
     """Return an Array of what NumPy or ml_dtypes calls its dtype."""
+    if isinstance(value, BlockArray):
+        if value.scale is not None:
+            raise ValueError(
+                f"{argument} has a scale of the whole tensor ({value.scale!r}), for which files have no place: keep it "
+                "as a tensor of its own, and store the blocks as BlockArray(a.codes, a.format, a.shape, a.axis)"
+            )
+        return value
     if isinstance(value, Array):
         return value
     if not isinstance(value, (np.ndarray, np.generic)):

@@ -17,7 +17,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 import numpy as np
 
 from ..array import Array
+from ..blocks.array import BlockArray
+from ..blocks.array import image_shape as block_image_shape
 from ..formats import Format
+from ..kinds.block import BlockFormat
 from ..packing import pack, unpack
 from ..rounding import suggestion
 
@@ -75,6 +78,8 @@ class TensorInfo:
     format : Format
     shape : tuple of int
         Counts elements, also where several share a byte.
+    axis : int or None
+        Block formats: along which the blocks lie; default the last.
 
     Examples
     --------
@@ -86,9 +91,16 @@ class TensorInfo:
     name: str
     format: Format
     shape: tuple[int, ...]
+    axis: int | None = None
 
     def __post_init__(self) -> None:
         check_shape(self.shape, max(1, self.format.bits // 8))
+        if isinstance(self.format, BlockFormat):
+            axis = -1 if self.axis is None else self.axis
+            block_image_shape(self.format, self.shape, axis)
+            object.__setattr__(self, "axis", axis % len(self.shape))
+        elif self.axis is not None:
+            raise ValueError(f"axis={self.axis!r} is for block formats, not for {self.format.name}")
 
     @property
     def elements(self) -> int:
@@ -98,6 +110,9 @@ class TensorInfo:
     @property
     def nbytes(self) -> int:
         """Bytes of the memory image."""
+        if isinstance(self.format, BlockFormat):
+            assert self.axis is not None
+            return math.prod(block_image_shape(self.format, self.shape, self.axis))
         return image_bytes(self.format, self.elements)
 
 
@@ -119,8 +134,8 @@ def check_shape(shape: object, itemsize: int = 1) -> tuple[int, ...]:
 
 
 def is_packed(fmt: Format) -> bool:
-    """Whether several codes of `fmt` share a byte in memory."""
-    return fmt.bits < 8
+    """Whether several codes of `fmt` share a byte in memory, or lie in blocks."""
+    return isinstance(fmt, BlockFormat) or fmt.bits < 8
 
 
 def image_bytes(fmt: Format, elements: int) -> int:
@@ -130,6 +145,8 @@ def image_bytes(fmt: Format, elements: int) -> int:
 
 def to_image(codes: Codes, fmt: Format) -> Codes:
     """Return the memory image of `codes` as flat bytes: little-endian, C order, low bits first where packed."""
+    if isinstance(fmt, BlockFormat):
+        return np.ascontiguousarray(codes).reshape(-1)
     if is_packed(fmt):
         return pack(codes.reshape(-1), fmt.bits)
     stored = np.ascontiguousarray(codes, fmt.storage.newbyteorder("<"))
@@ -281,6 +298,8 @@ class Reader:
         depend on the size of the file.
         """
         info = self[name]
+        if isinstance(info.format, BlockFormat):
+            raise ValueError(f"{self._of(info)}: {info.format.name} has no codes of single elements; use raw or read")
         if elements <= 0 or elements % 16:
             raise ValueError(f"elements={elements!r} must be a positive multiple of 16")
         return self._code_pieces(info, elements)
@@ -298,9 +317,12 @@ class Reader:
         except ValueError as error:
             raise FileError(f"{self._of(info)}: {error}") from None
 
-    def read(self, name: str) -> Array:
-        """Return a whole tensor."""
+    def read(self, name: str) -> Any:
+        """Return a whole tensor: an `Array`, or a `BlockArray` for block formats."""
         info = self[name]
+        if isinstance(info.format, BlockFormat):
+            assert info.axis is not None
+            return BlockArray.frombytes(self.image(name), info.format, info.shape, info.axis)
         codes = self._codes(info, self.image(name), info.elements)
         return Array(codes.reshape(info.shape), info.format)
 

@@ -38,7 +38,7 @@ from .base import (
     only_one,
 )
 from .safetensors import image_shape, loads
-from .spec import format_from_json, format_to_json, is_built_in
+from .spec import axis_from_json, format_from_json, format_to_json, is_built_in
 
 __all__ = ["NpyReader", "NpySink", "NpzReader", "NpzSink"]
 
@@ -162,7 +162,7 @@ def _record(record: Any, shape: tuple[int, ...], path: str, name: str) -> tuple[
         raise ValueError(f"records {record!r} are not how {fmt.name} is stored")
     if not is_packed(fmt):
         return TensorInfo(name, fmt, shape), dtype
-    info = TensorInfo(name, fmt, check_shape(about.get("shape")))
+    info = TensorInfo(name, fmt, check_shape(about.get("shape")), axis_from_json(about))
     if info.nbytes != int(np.prod(shape, dtype=object)):
         raise ValueError(f"shape {info.shape} of {fmt.name} takes {info.nbytes} bytes, but {shape} are stored")
     return info, dtype
@@ -276,6 +276,8 @@ def _header(info: TensorInfo) -> bytes:
         about: dict[str, Any] = {} if is_built_in(fmt) else {"format": format_to_json(fmt)}
         if is_packed(fmt):
             about["shape"] = list(info.shape)
+            if info.axis is not None:
+                about["axis"] = info.axis
             shape = tuple(image_shape(info))
         field: Any = (json.dumps(about), fmt.name) if about else fmt.name
         descr = [(field, np.dtype(f"u{fmt.storage.itemsize}").newbyteorder("<").str)]

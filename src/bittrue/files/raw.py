@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..formats import Format
+from ..kinds.block import BlockFormat
 from .base import FileError, FileReader, Path, Sink, TensorInfo, is_packed, kept_open, only_one
 
 __all__ = ["RawReader", "RawSink"]
@@ -16,11 +17,17 @@ class RawReader(FileReader):
     def __init__(self, path: Path, name: str, fmt: Format, shape: tuple[int, ...] | None = None) -> None:
         with kept_open(path) as file:
             size = file.seek(0, 2)
-            item = fmt.bits if is_packed(fmt) else 8 * fmt.storage.itemsize
-            info = TensorInfo(name, fmt, (8 * size // item,) if shape is None else shape)
+            info = TensorInfo(name, fmt, (_elements(fmt, size),) if shape is None else shape)
             if info.nbytes != size:
                 raise FileError(f"{path}: has {size} bytes, but shape {info.shape} of {fmt.name} takes {info.nbytes}")
         super().__init__(path, file, {name: 0}, {name: info})
+
+
+def _elements(fmt: Format, size: int) -> int:
+    """Return how many elements so many bytes hold at most."""
+    if isinstance(fmt, BlockFormat):
+        return size // fmt.block_bytes * fmt.block_size
+    return 8 * size // (fmt.bits if is_packed(fmt) else 8 * fmt.storage.itemsize)
 
 
 class RawSink(Sink):

@@ -1,8 +1,8 @@
 """The safetensors container: an 8-byte header length, a JSON header, the tensors end to end.
 
 Formats that safetensors names are stored under that name. The others are stored as U8, and the header's metadata under
-the key "bittrue" holds ``{tensor: {"format": ..., "shape": [...]}}`` as JSON; so are 4 and 6-bit tensors that do not
-fill whole bytes, which safetensors does not allow.
+the key "bittrue" holds ``{tensor: {"format": ..., "shape": [...]}}`` as JSON, for block formats with their "axis"; so
+are 4 and 6-bit tensors that do not fill whole bytes, which safetensors does not allow.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ import json
 from collections.abc import Sequence
 from typing import Any, BinaryIO, NamedTuple
 
+from ..blocks.array import image_shape as block_image_shape
 from ..formats import Format, format
+from ..kinds.block import BlockFormat
 from .base import FileError, FileReader, Path, Sink, TensorInfo, check_shape, image_bytes, kept_open
-from .spec import format_from_json, format_to_json
+from .spec import axis_from_json, format_from_json, format_to_json
 
 __all__ = ["SafetensorsReader", "SafetensorsSink", "loads"]
 
@@ -157,7 +159,7 @@ def _entry(name: str, fields: Any, typed: Any, path: Path) -> _Entry:
 def _typed_info(name: str, typed: Any) -> TensorInfo:
     if not isinstance(typed, dict) or not {"format", "shape"} <= typed.keys():
         raise ValueError(f"metadata {KEY!r} must give its format and shape")
-    return TensorInfo(name, format_from_json(typed["format"]), check_shape(typed["shape"]))
+    return TensorInfo(name, format_from_json(typed["format"]), check_shape(typed["shape"]), axis_from_json(typed))
 
 
 def _check_layout(entries: dict[str, _Entry], size: int, path: Path) -> None:
@@ -189,6 +191,8 @@ class SafetensorsSink(Sink):
             at += info.nbytes
             if dtype == "U8" and info.format != DTYPES["U8"]:
                 typed[info.name] = {"format": format_to_json(info.format), "shape": list(info.shape)}
+                if info.axis is not None:
+                    typed[info.name]["axis"] = info.axis
         metadata = {**metadata, **({KEY: json.dumps(typed, separators=(",", ":"))} if typed else {})}
         if metadata:
             header = {"__metadata__": metadata, **header}
@@ -216,6 +220,9 @@ def _stored(info: TensorInfo) -> tuple[str, list[int], int]:
 def image_shape(info: TensorInfo) -> list[int]:
     """Return the shape of a tensor's memory image as bytes: the last axis holds the bytes where it can."""
     shape = list(info.shape)
+    if isinstance(info.format, BlockFormat):
+        assert info.axis is not None
+        return list(block_image_shape(info.format, info.shape, info.axis))
     if info.format.bits == 8:
         return shape
     if info.format.bits > 8:

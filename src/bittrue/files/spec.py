@@ -6,12 +6,19 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
+from ..blockformats import CATALOGUE as _BLOCKS
 from ..formats import _CATALOGUE, ComplexFormat, FloatFormat, Format, IntFormat, Regime, TaperedFormat, format
+from ..kinds.block import BlockRule, ScaledFormat, SharedExponentFormat
 
-__all__ = ["format_from_json", "format_to_json", "is_built_in"]
+__all__ = ["axis_from_json", "format_from_json", "format_to_json", "is_built_in"]
 
-_BUILT_IN: dict[str, Format] = {f.name: f for f, _ in _CATALOGUE}
-_KINDS: dict[str, type[Format]] = {c.kind: c for c in (IntFormat, FloatFormat, TaperedFormat, ComplexFormat)}
+_BUILT_IN: dict[str, Format] = {f.name: f for f, _ in (*_CATALOGUE, *_BLOCKS)}
+_KINDS: dict[str, type[Format]] = {
+    **{c.kind: c for c in (IntFormat, FloatFormat, TaperedFormat, ComplexFormat)},
+    "shared_exponent": SharedExponentFormat,
+    "scaled": ScaledFormat,
+}
+_NAMES = {c: name for name, c in _KINDS.items()}
 
 
 def is_built_in(fmt: Format) -> bool:
@@ -31,14 +38,17 @@ def format_to_json(fmt: Format) -> str | dict[str, Any]:
         return fmt.name
     if fmt.name in _BUILT_IN:
         raise ValueError(f"format {fmt.name!r} differs from the built-in one of that name; give it another name")
-    if type(fmt) is not _KINDS.get(fmt.kind):
+    if type(fmt) not in _NAMES:
         raise ValueError(f"format {fmt.name!r} cannot be described: {type(fmt).__name__} is not a known kind")
-    return {"kind": fmt.kind, **{f.name: _plain(getattr(fmt, f.name)) for f in fields(fmt)}}
+    return {"kind": _NAMES[type(fmt)], **{f.name: _plain(getattr(fmt, f.name)) for f in fields(fmt)}}
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Format):
         return format_to_json(value)
+    if isinstance(value, BlockRule):
+        given = {f.name: getattr(value, f.name) for f in fields(value)}
+        return {name: getattr(v, "value", v) for name, v in given.items() if v is not None}
     return [list(row) for row in value] if isinstance(value, tuple) else value
 
 
@@ -100,7 +110,34 @@ def _part(name: str, value: object) -> Format:
     return part
 
 
-_CONVERT: dict[str, Callable[[str, object], object]] = {"regimes": _regimes, "part": _part}
+def _element(name: str, value: object) -> Format:
+    return format_from_json(value)
+
+
+def _rule(name: str, value: object) -> BlockRule:
+    if not isinstance(value, dict) or not all(isinstance(v, (str, bool, int)) for v in value.values()):
+        raise ValueError(f"parameter {name}={value!r} must map names to strings, numbers or truth values")
+    allowed = {f.name for f in fields(BlockRule)}
+    if not value.keys() <= allowed:
+        raise ValueError(f"parameter {name}={value!r}: the names are {', '.join(sorted(allowed))}")
+    return BlockRule(**value)
+
+
+_CONVERT: dict[str, Callable[[str, object], object]] = {
+    "regimes": _regimes,
+    "part": _part,
+    "element": _element,
+    "scale": _element,
+    "rule": _rule,
+}
+
+
+def axis_from_json(data: dict[str, Any]) -> int | None:
+    """Return the axis of the blocks that a tensor's record gives."""
+    axis = data.get("axis")
+    if axis is not None and type(axis) is not int:
+        raise ValueError(f"axis={axis!r} must be an integer")
+    return axis
 
 
 def _check(fmt: Format) -> None:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from ..kinds.block import BlockFormat
 from .base import Codes, ExistingFileError, FileError, Path, Sink, TensorInfo, explained, to_image
 from .npy import NpySink, NpzSink
 from .raw import RawSink
@@ -200,7 +201,7 @@ class Writer:
         self._advance()
         data = to_image(codes, info.format)
         position = (0 if self._done is None else self._done) + data.size
-        if codes.size * info.format.bits % 8 and position != info.nbytes:
+        if not isinstance(info.format, BlockFormat) and codes.size * info.format.bits % 8 and position != info.nbytes:
             raise ValueError(f"tensor {name!r}: {codes.size} codes of {info.format.bits} bits do not fill whole bytes")
         self.write_raw(name, data)
 

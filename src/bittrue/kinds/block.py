@@ -447,7 +447,8 @@ class SharedExponentFormat(BlockFormat):
             f"{self.name}: blocks of {self.block_size} values in {self.block_bytes} bytes "
             f"({float(self.bits_per_value):g} bits a value): 8-bit exponent{level2}, "
             f"{self.mantissa_bits}-bit mantissas in {form}; {known}"
-            f"value m / 2**{self.fraction_bits} * 2**(E1 - {self.bias}{' - E2' if self.shifts else ''}); largest {float(self.max):g}; {top}"
+            f"value m / 2**{self.fraction_bits} * 2**(E1 - {self.bias}{' - E2' if self.shifts else ''}); "
+            f"largest {float(self.max):g}; {top}"
         )
 
 
