@@ -388,8 +388,9 @@ class _Search:
         untested = self._facts.untested(case.to) if case.to.kind != "block" and not case.options.get("quant") else []
         if untested:
             notes.append("the input does not test: " + "; ".join(untested))
-        distinct = np.unique(case.x[: 1 << 10].astype(np.float64)).size
-        if complete and distinct * min(float(case.to.bits), 8.0) < math.log2(max(self.tried, 2)) + 16:
+        with np.errstate(invalid="ignore"):
+            distinct = np.unique(case.x[: 1 << 10].astype(np.float64)).size
+        if complete and distinct * min(float(case.to.bits), 8.0) < math.log2(max(self.tried, 2)) + 30:
             notes.append(f"only {distinct} different inputs: another rule may fit by chance")
         return notes
 

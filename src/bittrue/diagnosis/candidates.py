@@ -31,7 +31,7 @@ _MODES = (
     Rounding.nearest_zero, Rounding.nearest_up, Rounding.nearest_down, Rounding.nearest_odd, Rounding.odd,
 )  # fmt: skip
 _USUAL = _MODES[:5]
-_DETOUR = (40, 12)  # the detour through float32 is what software does with float64 and wide integers
+_DETOUR = {"float32": 12, "tfloat32": 42}  # through float32: what software does with float64 and wide integers
 _HYBRID_SOURCES = ("float32", "float16", "bfloat16")
 
 _SAID: dict[Any, str] = {
@@ -248,7 +248,7 @@ def _added_half(case: Case) -> Iterator[Candidate]:
 
 def _double(case: Case, known: Facts) -> Iterator[Candidate]:
     """Rounding through an intermediate type."""
-    for middle in (format(n) for n in ("float32", "tfloat32", "float16", "bfloat16")):
+    for middle in (format(n) for n in ("float32", "float16", "bfloat16", "tfloat32")):
         if middle in (case.source, case.to) or not _narrower(middle, case.source) or _holds(case.to, middle):
             continue
         for rule in _rules(case, known):
@@ -260,7 +260,7 @@ def _double(case: Case, known: Facts) -> Iterator[Candidate]:
                     f"through {middle.name} ({first.value}), then {_rule_name(rule)}",
                     f"rounded twice: to {middle.name}, then to {case.to.name}",
                     _through(middle, first, rule),
-                    _DETOUR[middle.name == "float32"] + (first is not Rounding.nearest_even) * 4 + _distance(rule),
+                    _DETOUR.get(middle.name, 40) + (first is not Rounding.nearest_even) * 4 + _distance(rule),
                     rule,
                 )
 

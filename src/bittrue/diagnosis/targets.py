@@ -182,10 +182,20 @@ def _piped(product: Any, relu: bool, choices: Any) -> Callable[[Case], Codes]:
     def make(case: Case) -> Codes:
         from ..ascend.fixpipe import fixpipe
 
-        quant, mode = case.options.get("quant"), case.options["mode"]
-        return np.asarray(fixpipe(case.x, mode, quant, relu, product, choices=choices).codes)
+        words = _words(case.options.get("quant"), product)
+        return np.asarray(fixpipe(case.x, case.options["mode"], words, relu, product, choices=choices).codes)
 
     return make
+
+
+def _words(quant: Any, product: Any) -> Any:
+    """Return the words that the host writes: by the documented layout, with all bits of the scale."""
+    from ..ascend import Choices
+    from ..ascend.quant import QuantParam, architecture
+
+    if not isinstance(quant, QuantParam):
+        return quant
+    return quant.pack(architecture(product), choices=Choices(m1="round"))
 
 
 #: Departures from the documented steps that golden scripts and models have.
