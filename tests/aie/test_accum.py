@@ -13,6 +13,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import bittrue as bt
 from bittrue import aie, exact
 from bittrue.rounding import Rule
 
@@ -433,3 +434,45 @@ def test_complex_floats():
         aie.accum("caccfloat", 4, arch="xdna2")
     with aie.tile("xdna2", choices=aie.Choices(xdna2_caccfloat="offered")):
         assert aie.accum("caccfloat", 4).bits == 256
+
+
+# --- blocks -----------------------------------------------------------------------------------------------------------
+
+
+def golden_bfp16():
+    with (DATA / "aie_golden.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["op"] == "float_to_bfp16ebs8"]
+    assert len(rows) == 47
+    return rows
+
+
+@pytest.mark.parametrize("row", golden_bfp16(), ids=lambda r: json.loads(r["params"])["case"])
+def test_golden_accfloat_to_bfp16(row):
+    params = json.loads(row["params"])
+    given = np.array([int(x, 16) for x in json.loads(row["input"])], np.uint32).view(np.float32)
+    exponent, mantissas = json.loads(row["expected"])
+    acc = aie.accum("accfloat", 32, arch="xdna2")
+    acc = acc.insert(1, aie.accum("accfloat", 8, list(given), arch="xdna2"))
+    with aie.tile("xdna2", params["rounding"]):
+        found = acc.to_vector("bfp16ebs8")
+    assert found.exponents.tolist()[1] == exponent
+    assert found.mantissas.view(np.int8)[8:16].tolist() == mantissas
+    assert found.exponents.tolist()[0] == 0 and not found.mantissas[:8].any()
+
+
+def test_blocks_in_and_out():
+    x = np.random.default_rng(2).standard_normal(64).astype(np.float32)
+    acc = aie.accum("accfloat", 64, list(x), arch="aie-mlv2")
+    block = acc.to_vector("mx9", 7, "conv_even")  # the shift has no effect
+    assert block.tag == "mx9" and block.tobytes() == bt.encode(x, "mx9").tobytes()
+    assert acc.to_vector("mx9").tobytes() == bt.encode(x, "mx9", "floor").tobytes()
+    back = aie.accum.from_vector(block)
+    assert back.tag.name == "accfloat" and back.tolist() == np.asarray(block, np.float32).tolist()
+    am027 = aie.Choices(convention="am027")
+    assert acc.to_vector("mx9", choices=am027).tobytes() == bt.encode(x, "mx9_am027", "floor").tobytes()
+    with pytest.raises(ValueError, match="block vectors go to accfloat with shift 0 only"):
+        aie.accum.from_vector(block, 1)
+    with pytest.raises(ValueError, match="bfp16ebs16 have no way into an accumulator"):
+        aie.accum.from_vector(aie.block_vector("bfp16ebs16", 64))
+    with pytest.raises(ValueError, match="'mx9' does not exist on arch=xdna2"):
+        aie.accum("accfloat", 64, arch="xdna2").to_vector("mx9")

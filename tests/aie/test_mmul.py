@@ -147,7 +147,7 @@ def test_bfloat16_tiles(arch):
     for shape in aie.mmul_shapes("bfloat16", "bfloat16", arch):
         m = aie.mmul(shape.M, shape.K, shape.N, "bfloat16", "bfloat16", arch=arch)
         a, b = bf16_values(rng, m.size_a).reshape(m.M, m.K), bf16_values(rng, m.size_b).reshape(m.K, m.N)
-        want = ordered(exact_matrix(a), exact_matrix(b), m.K, model)
+        want = ordered(exact_matrix(a), exact_matrix(b), 8, model)
         if str(shape) == "8x8x8e":  # section 9.6
             want = block_sums(a.astype(np.float32), b.astype(np.float32), "bfp16ebs8", bt.Rounding.floor)
         assert m.mul(a, b).to_numpy().ravel().tolist() == want, str(shape)
@@ -246,6 +246,29 @@ def test_block_tiles():
         with aie.tile(arch, mode):
             found = m.mul(a, np.ascontiguousarray(b.T)).to_numpy()  # B lies transposed
         assert found.ravel().tolist() == block_sums(a, b, name, aie.RoundingMode(mode).rounding)
+
+
+def test_block_vectors_as_operands():
+    rng = np.random.default_rng(9)
+    a, b = (rng.standard_normal(64).astype(np.float32) for _ in range(2))
+    m = aie.mmul(8, 8, 8, "bfp16ebs8", "bfp16ebs8", arch="xdna2")
+    x, y = (aie.block_vector("bfp16ebs8", 64, v, rounding="conv_even") for v in (a, b))
+    with aie.tile("xdna2", "ceil"):  # no part in it: the operands are blocks already
+        found = m.mul(x, y).to_numpy()
+    want = block_sums(a.reshape(8, 8), b.reshape(8, 8).T, "bfp16ebs8", bt.Rounding.nearest_even)
+    assert found.ravel().tolist() == want
+    with pytest.raises(ValueError, match="a holds mx9, not bfp16ebs8"):
+        m.mul(aie.block_vector("mx9", 64), y)
+    with pytest.raises(ValueError, match="a has another number of elements than 8 x 8 = 64"):
+        m.mul(aie.block_vector("bfp16ebs8", 128), y)
+
+
+def test_choices_reach_blocks():
+    x = np.float32([[1.9999999, 1, 0.5, 0.5] * 4])
+    choices = aie.Choices(mx_overflow="bump_block")
+    found = aie.matmul(x, x.T, block="mx4", arch="aie-mlv2", rounding="conv_even", choices=choices)
+    plain = bt.quantize(x, "mx4", "nearest_even", overflow="bump_block")
+    assert found[0, 0] == (plain.astype(float) ** 2).sum() != aie.matmul(x, x.T, block="mx4", arch="aie-mlv2")[0, 0]
 
 
 # --- whole integer matrices -------------------------------------------------------------------------------------------

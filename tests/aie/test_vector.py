@@ -147,3 +147,11 @@ def test_bad_lanes():
         v[0] = 1 << 32
     with pytest.raises(TypeError, match=r"part must be an aie\.vector"):
         v.insert(0, [1])
+
+
+def test_cbfloat16_on_mlv2_is_a_choice():
+    assert aie.vector.zeros("cbfloat16", 8, "aie-mlv2").size == 8
+    with aie.tile("aie-mlv2", choices=aie.Choices(mlv2_cbfloat16="refused")):
+        with pytest.raises(ValueError, match="dtype='cbfloat16' is not a vector element type of aie-mlv2"):
+            aie.vector.zeros("cbfloat16", 8)
+        assert aie.vector.zeros("cfloat", 8).size == 8

@@ -2,10 +2,11 @@
 
 from .accum import accum, mac, msc, mul, negmul
 from .arch import DEFAULT_ARCH, Arch, arch, archs
+from .block import BlockType, BlockVectorStream, block_format, block_types, block_vector
 from .choices import Choices, questions
 from .elements import Element, element, elements, lanes
 from .floats import float_to_bfloat16, to_fixed, to_float
-from .mmul import MmulShape, matmul, mmul, mmul_shapes
+from .mmul import MmulShape, matmul, mmul, mmul_pairs, mmul_shapes
 from .modes import RoundingMode, SaturationMode, rounding_code, rounding_mode, rounding_modes, saturation_mode
 from .ports import PortType, check_port, port_types
 from .srs import srs, ups
@@ -44,9 +45,15 @@ __all__ = [
     "tags",
     "tile",
     "ups",
+    "block_vector",
+    "block_types",
+    "block_format",
+    "BlockVectorStream",
+    "BlockType",
     "port_types",
     "check_port",
     "PortType",
+    "mmul_pairs",
     "mmul_shapes",
     "mmul",
     "matmul",

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..formats import FloatFormat, IntFormat
+from ..formats import FloatFormat, IntFormat, format
+from ..kinds.block import BlockFormat
 from .arch import Arch
+from .block import block_vector
 from .elements import Element, element
 from .floats import add_terms, narrow
 from .srs import check_shift, check_upshift, run, shift_up
@@ -101,7 +103,7 @@ class accum:
     @classmethod
     def from_vector(
         cls,
-        v: vector,
+        v: vector | block_vector,
         shift: int = 0,
         tag: str | Tag | None = None,
         arch: str | int | Arch | None = None,
@@ -113,7 +115,8 @@ class accum:
 
         Parameters
         ----------
-        v : vector
+        v : vector or block_vector
+            Block vectors go into accfloat with their exact values (an identity matrix product in hardware).
         shift : int
             0 to 63; float accumulators ignore it, and int32 goes into 32-bit accumulators with 0 only.
         tag : str, optional
@@ -128,6 +131,8 @@ class accum:
         >>> accum.from_vector(vector("int16", [2, -1] * 4, "xdna2"), 4, "acc32")
         accum<acc32, 8>([32, -16, 32, -16, 32, -16, 32, -16])
         """
+        if isinstance(v, block_vector):
+            return cls._from_blocks(v, shift, tag)
         if not isinstance(v, vector):
             raise TypeError(f"v must be an aie.vector, not {type(v).__name__}")
         if arch is not None and _arch(arch) != v.arch:
@@ -155,6 +160,16 @@ class accum:
             return cls.of(target, Wide.from_array(v.integers()).wrap(32), None)
         return cls.of(target, shift_up(Wide.from_array(v.integers()), target, int(shift), state), None)
 
+    @classmethod
+    def _from_blocks(cls, v: block_vector, shift: object, name: str | Tag | None) -> accum:
+        target = find_tag("accfloat" if name is None else name, in_force(v.arch))
+        if not target.is_float or target.is_complex or shift != 0:
+            raise ValueError(f"tag={target.name!r}, shift={shift!r}: block vectors go to accfloat with shift 0 only")
+        if v.tag == "bfp16ebs16":
+            raise ValueError("vectors of bfp16ebs16 have no way into an accumulator (LLVM); bfp16ebs8 have")
+        check_tag_lanes(target, v.size)
+        return cls.of(target, None, np.asarray(v, np.float32).copy())
+
     def to_vector(
         self,
         dtype: Any,
@@ -163,14 +178,15 @@ class accum:
         saturation: object = None,
         *,
         choices: Any = None,
-    ) -> vector:
+    ) -> Any:
         """Shift, round and saturate into a vector (SRS), or convert floats.
 
         Parameters
         ----------
         dtype : name or dtype
             int8 ... int32, uint8 ... uint32 (cint16, cint32 from complex accumulators); float, bfloat16, float16,
-            float8, bfloat8 from accfloat; cfloat, cbfloat16 from caccfloat.
+            float8, bfloat8 from accfloat; cfloat, cbfloat16 from caccfloat. A block type (mx9, bfp16ebs8 ...) gives
+            a block vector from accfloat.
         shift : int
             -4 to 59. Float accumulators ignore it, and so does a 32-bit accumulator on its way to int32.
         rounding, saturation, choices : optional
@@ -178,7 +194,7 @@ class accum:
 
         Returns
         -------
-        vector
+        vector or block_vector
 
         Examples
         --------
@@ -186,6 +202,8 @@ class accum:
         vector<int16, 8>([150, -3, 3, 0, 0, 0, 0, 0])
         """
         state = in_force(self.arch, rounding, saturation, choices=choices)
+        if self._floats is not None and not self.is_complex and _is_block(dtype):
+            return block_vector(dtype, self.size, self._floats, arch=self.arch, rounding=rounding, choices=choices)
         kind = element(dtype, self.arch)
         check_lanes(kind, self.size, self.arch)
         return self.converted(kind, shift, state)
@@ -418,6 +436,13 @@ def _arch(name: str | int | Arch) -> Arch:
 
 def _word(is_complex: bool) -> str:
     return "complex" if is_complex else "real"
+
+
+def _is_block(dtype: object) -> bool:
+    try:
+        return isinstance(format(dtype), BlockFormat)
+    except ValueError:
+        return False
 
 
 def check_tag_lanes(tag: Tag, lanes: object) -> None:

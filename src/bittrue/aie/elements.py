@@ -12,8 +12,9 @@ from ..formats import FloatFormat, Format, IntFormat, format
 from ..rounding import suggestion
 from .arch import Arch, arch, archs
 from .records import records
+from .tile import current_tile
 
-__all__ = ["Element", "element", "elements", "lanes"]
+__all__ = ["Element", "element", "elements", "find", "lanes"]
 
 
 @dataclass(frozen=True)
@@ -118,19 +119,22 @@ def element(dtype: object, of: str | int | Arch | None = None) -> Element:
     >>> element("cint16").bits, element(np.float32).name, element("float8").part.name
     (32, 'float', 'float8_e4m3fn')
     """
-    found = dtype if isinstance(dtype, Element) else _find(dtype)
+    found = dtype if isinstance(dtype, Element) else find(dtype)
     if of is None:
         if found is None:
             raise ValueError(f"dtype={_shown(dtype)} is not an AI Engine element type{_list(elements(), dtype)}")
         return found
     wanted = arch(of)
     legal = [e for e in elements() if wanted.name in dict(e.sizes)]
+    if wanted.number == 22 and current_tile().choices.mlv2_cbfloat16 == "refused":
+        legal = [e for e in legal if e.name != "cbfloat16"]
     if found is None or found not in legal:
         raise ValueError(f"dtype={_shown(dtype)} is not a vector element type of {wanted}{_list(legal, dtype)}")
     return found
 
 
-def _find(dtype: object) -> Element | None:
+def find(dtype: object) -> Element | None:
+    """Return the element type of this name or format, or None."""
     if isinstance(dtype, str) and dtype.lower() in _by_name():
         return _by_name()[dtype.lower()]
     try:

@@ -11,13 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import matmul as core
+from ..blocks import encode, take_apart
 from ..codec import in_chunks
 from ..formats import format
 from ..kinds.block import SharedExponentFormat
 from .accum import accum, find_tag, limited, product, product_tag
 from .arch import Arch
+from .block import block_format, block_rule, block_types
 from .choices import Choices
-from .elements import Element, element
+from .elements import Element, element, find
 from .floats import INSTRUCTION, add_products
 from .records import records
 from .tags import Tag, default_tag, kind, unkind
@@ -25,7 +27,7 @@ from .tile import State, in_force
 from .vector import vector
 from .wide import Wide
 
-__all__ = ["MmulShape", "matmul", "mmul", "mmul_shapes"]
+__all__ = ["MmulShape", "matmul", "mmul", "mmul_pairs", "mmul_shapes"]
 
 Array = np.ndarray[Any, Any]
 Operand = Element | SharedExponentFormat
@@ -105,13 +107,26 @@ def mmul_shapes(
     return found
 
 
+def mmul_pairs(arch: str | int | Arch | None = None, *, sparse: bool = False) -> list[tuple[str, str]]:
+    """Return the pairs of operand types that have shapes; unsigned integers are like signed ones.
+
+    Examples
+    --------
+    >>> mmul_pairs("xdna2")[:3]
+    [('int8', 'int4'), ('int8', 'int8'), ('int16', 'int8')]
+    """
+    found = (unkind(pair).split(" x ") for pair in _table(in_force(arch).arch, bool(sparse)))
+    return [(a, b) for a, b in found]
+
+
 def _operand(dtype: Any, of: Arch, argument: str) -> Operand:
-    try:
-        known = format(dtype) if not isinstance(dtype, Element) else dtype
-    except ValueError:
-        known = None
-    if isinstance(known, SharedExponentFormat):
-        return known
+    if find(dtype) is None:
+        try:
+            known = format(dtype)
+        except ValueError:
+            known = None
+        if isinstance(known, SharedExponentFormat):
+            return block_format(dtype) if isinstance(dtype, str) else known
     try:
         return element(dtype, of)
     except ValueError as error:
@@ -120,7 +135,7 @@ def _operand(dtype: Any, of: Arch, argument: str) -> Operand:
 
 def _kind(of: Operand) -> str:
     if isinstance(of, SharedExponentFormat):
-        return kind(of.name.removesuffix("_am027").removesuffix("_ug1603"))
+        return kind(next((t.name for t in block_types() if of.name.startswith(t.name)), of.name))
     return kind(of)
 
 
@@ -246,8 +261,8 @@ class mmul:
         if columns:
             right = [np.ascontiguousarray(part.T) for part in right]
         if "e" in self.shape.notes:  # through bfp16: both operands are quantised along k
-            fmt = format(EMULATION)
-            assert isinstance(fmt, SharedExponentFormat) and self._acc._floats is not None
+            fmt = block_format(EMULATION)
+            assert self._acc._floats is not None
             x = _take(_encoded(left[0], fmt, state), fmt, self.M)
             y = _take(_encoded(np.ascontiguousarray(right[0].T), fmt, state), fmt, self.N)
             _add_blocks(self._acc._floats.reshape(self.M, self.N), x, y, 1)
@@ -301,7 +316,7 @@ class mmul:
         self._acc = accum.of(self.tag, limited(wide.reshape(-1), self.tag, state), None)
 
     def _add_floats(self, left: Sequence[Array], right: Sequence[Array], state: State) -> None:
-        """Add products; of complex numbers, those of the real and the imaginary factor follow each other in k."""
+        """Add products in ascending k; of complex numbers, those of the real and the imaginary factor in turns."""
         assert self._acc._floats is not None
         lanes = self._acc._floats.reshape(self.M, self.N, self.tag.parts)
         for part in range(self.tag.parts):
@@ -314,7 +329,7 @@ class mmul:
             x = np.stack([p[0] for p in pairs], axis=2).reshape(self.M, -1)
             y = np.stack([p[1] for p in pairs], axis=1).reshape(-1, self.N)
             acc = np.ascontiguousarray(lanes[..., part])
-            add_products(acc, np.ascontiguousarray(x), np.ascontiguousarray(y), state, self.K * len(pairs))
+            add_products(acc, np.ascontiguousarray(x), np.ascontiguousarray(y), state)
             lanes[..., part] = acc
 
 
@@ -435,8 +450,10 @@ def _matmul_blocks(x: Array, y: Array, block: Any, tag: str | None, state: State
     fmt = format(block)
     if not isinstance(fmt, SharedExponentFormat):
         raise ValueError(f"block={fmt.name!r} is not a format with shared exponents (bfp16ebs8, mx9, mx6, mx4)")
-    if format_is_known(fmt):
+    if _is_type(fmt):
         mmul_shapes(fmt, fmt, state.arch)  # raises where the architecture lacks it
+    if isinstance(block, str):
+        fmt = block_format(block, state.choices) if _is_type(fmt) else fmt
     product_tag("accfloat", tag, state, f"{fmt} x {fmt}")
     acc = np.zeros((x.shape[0], y.shape[1]), np.float32)
     left = _take(_encoded(x, fmt, state), fmt, len(x))
@@ -445,15 +462,15 @@ def _matmul_blocks(x: Array, y: Array, block: Any, tag: str | None, state: State
     return acc
 
 
-def format_is_known(fmt: SharedExponentFormat) -> bool:
+def _is_type(fmt: SharedExponentFormat) -> bool:
     """Say whether a format is AMD's rather than one of the user's own."""
-    return fmt.name.startswith(("mx", "bfp16"))
+    return any(fmt.name.startswith(t.name) for t in block_types())
 
 
 def _encoded(x: Array, fmt: SharedExponentFormat, state: State) -> Array:
-    from .. import blocks
-
-    return blocks.encode(x, fmt, rounding=state.rounding.rounding)
+    if _is_type(fmt):
+        return encode(x, fmt, rule=block_rule(fmt, state))
+    return encode(x, fmt, rounding=state.rounding.rounding)
 
 
 #: Mantissas as float32 integers (rows, K), and the power of two of each block (rows, blocks).
@@ -461,8 +478,6 @@ Blocks = tuple[Array, Array, int]
 
 
 def _take(data: Array, fmt: SharedExponentFormat, rows: int) -> Blocks:
-    from ..blocks import take_apart
-
     heads, shifts, codes = take_apart(data, fmt)
     mantissas = codes.astype(np.int32)
     top = 1 << (fmt.mantissa_bits - 1)

@@ -26,12 +26,12 @@ def show(what: str, arch: str | None, as_json: bool) -> None:
         print_json(rows)
         return
     names = [a.name for a in chosen]
-    columns = list(dict.fromkeys(name for row in rows for name in row if name not in names)) + names
+    columns = [name for name in rows[0] if name not in (*names, "kind")] + names
     shown = table(*columns, title=_TABLES[what][0])
     for column in shown.columns:
-        if what == "mmul" and column.header in names:  # long lists
-            column.no_wrap = False
-        elif column.header not in names:
+        if column.header in names:  # long lists
+            column.no_wrap, column.min_width = False, len(str(column.header))
+        else:
             column.min_width = max(len(str(row[str(column.header)])) for row in rows)
     for row in rows:
         shown.add_row(*(_cell(row.get(name)) for name in columns))
@@ -46,8 +46,8 @@ def _cell(value: Any) -> str:
         return "-"
     if isinstance(value, dict):
         return f"{value['native']} {_cell(value['lanes'])}"
-    if isinstance(value, list):
-        return (", " if isinstance(value[0], str) else "/").join(map(str, value))
+    if isinstance(value, list):  # numbers of lanes are all powers of two between two of them
+        return ", ".join(value) if isinstance(value[0], str) else f"{value[0]}..{value[-1]}"
     return str(value)
 
 
@@ -75,27 +75,15 @@ def _vectors(archs: Sequence[aie.Arch]) -> list[dict[str, Any]]:
     return found
 
 
-_BLOCKS = ("bfp16ebs8", "mx9", "mx6", "mx4")
-
-
 def _shapes(archs: Sequence[aie.Arch]) -> list[dict[str, Any]]:
-    names = [e.name for e in aie.elements() if not e.name.startswith("u")] + list(_BLOCKS)
-    found = []
+    found: dict[tuple[str, str], dict[str, Any]] = {}
     for sparse in (False, True):
-        for a in names:
-            for b in names:
-                row: dict[str, Any] = {"A": a, "B": f"{b}, sparse" if sparse else b}
-                shapes = {arch.name: _shapes_of(a, b, arch, sparse) for arch in archs}
-                if any(shapes.values()):
-                    found.append(row | shapes)
-    return found
-
-
-def _shapes_of(a: str, b: str, arch: aie.Arch, sparse: bool) -> list[str]:
-    try:
-        return [str(shape) for shape in aie.mmul_shapes(a, b, arch, sparse=sparse)]
-    except ValueError:
-        return []
+        for arch in archs:
+            for a, b in aie.mmul_pairs(arch, sparse=sparse):
+                second = f"{b}, sparse" if sparse else b
+                row = found.setdefault((a, second), {"A": a, "B": second, **{other.name: [] for other in archs}})
+                row[arch.name] = [str(shape) for shape in aie.mmul_shapes(a, b, arch, sparse=sparse)]
+    return list(found.values())
 
 
 def _ports(archs: Sequence[aie.Arch]) -> list[dict[str, Any]]:
@@ -118,11 +106,15 @@ _TABLES: dict[str, tuple[str, Any, str]] = {
         "Accumulators: native type and lanes",
         _accumulators,
         _words(
-            "A tag asks for a minimum of bits and gets the native accumulator.",
+            "A tag asks for a minimum of bits and gets the native accumulator; lanes are powers of two.",
             "Complex tags have two native accumulators in a lane.",
         ),
     ),
-    "vector": ("Vectors: legal numbers of lanes", _vectors, "Complex elements have two numbers of the format."),
+    "vector": (
+        "Vectors: legal numbers of lanes",
+        _vectors,
+        "Powers of two. Complex elements have two numbers of the format.",
+    ),
     "mmul": (
         "Matrix products: M x K x N",
         _shapes,
