@@ -21,6 +21,7 @@ ROOMS = (
     "bittrue.ascend.bench",
     "bittrue.aie.bench",
     "bittrue.blocks.bench",
+    "bittrue.comparison.bench",
     "bittrue.bench.process",
 )
 
@@ -226,10 +227,15 @@ def header() -> dict[str, str]:
             continue
     return {
         "date": time.strftime("%Y-%m-%d"),
-        "cpu": f"{_cpu_name()}, {cpus()} usable",
+        "cpu": f"{_cpu_name()}, {cpus()} usable, {_load()}",
         "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
         "packages": ", ".join(f"{name} {version}" for name, version in versions.items()),
     }
+
+
+def _load() -> str:
+    """Say how busy others keep the machine: figures of a busy one are not worth much."""
+    return f"load average {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "load unknown"
 
 
 def _cpu_name() -> str:

@@ -24,14 +24,15 @@ def bench(size: str, repeat: int, only: str | None, full: bool, form: str) -> No
         for row in rows:
             print(f"{row.group}: {row.name}")
         return
+    facts = header()  # before the measurement, whose own load it would show
     results = _measure(rows, settings)
     if form == "json":
-        about = {**header(), "size": settings.size, "repeat": settings.repeat, "file_bytes": settings.file_bytes}
+        about = {**facts, "size": settings.size, "repeat": settings.repeat, "file_bytes": settings.file_bytes}
         print_json({**about, "rows": [_as_dict(r) for r in results]})
     elif form == "markdown":
-        _print_markdown(results, settings)
+        _print_markdown(results, facts, settings)
     else:
-        _print_tables(results, settings)
+        _print_tables(results, facts, settings)
 
 
 def _size(text: str) -> int:
@@ -130,9 +131,9 @@ def _verdict(result: Result) -> str:
     return "ok" if result.verdicts else ""
 
 
-def _about(settings: Settings) -> list[str]:
+def _about(facts: dict[str, str], settings: Settings) -> list[str]:
     return [
-        *(f"{name}: {value}" for name, value in header().items()),
+        *(f"{name}: {value}" for name, value in facts.items()),
         f"arrays: {settings.size:,} elements, output allocated before; medians of {settings.repeat} rounds in turns",
         "1 thr, 2 thr: million elements per second on one and two threads",
         "copy: NumPy's plain copy between the same widths, in the same run; share: of the copy, on one and two threads",
@@ -145,9 +146,9 @@ def _summary(results: Sequence[Result]) -> str:
     return f"{sum(verdicts)} of {len(verdicts)} goals met"
 
 
-def _print_tables(results: Sequence[Result], settings: Settings) -> None:
+def _print_tables(results: Sequence[Result], facts: dict[str, str], settings: Settings) -> None:
     screen = console()
-    for line in _about(settings):
+    for line in _about(facts, settings):
         screen.print(line)
     for group, members in _groups(results).items():
         headings = _columns(members)
@@ -195,10 +196,10 @@ One format: `bittrue bench --only hifloat8`; a quick look: `--size 2^20`; for pr
 """
 
 
-def _print_markdown(results: Sequence[Result], settings: Settings) -> None:
+def _print_markdown(results: Sequence[Result], facts: dict[str, str], settings: Settings) -> None:
     """Write docs/benchmarks.md."""
     print(_PAGE)
-    for line in _about(settings):
+    for line in _about(facts, settings):
         print(f"- {line}")
     for group, members in _groups(results).items():
         headings = _columns(members)
