@@ -93,10 +93,11 @@ def document(vendors: Iterable[tuple[str, type]]) -> str:
         "Found evidence that settles one? See CONTRIBUTING.md.",
     ]
     for heading, choices in vendors:
+        room = choices.__module__.split(".")[1]
         lines += ["", f"## {heading}", ""]
         for q in questions(choices):
             numbers = ", ".join(map(str, q.numbers))
-            lines += [f"### {numbers}. {q.text}", "", f"`{choices.__qualname__}.{q.name}`", ""]
+            lines += [f"### {numbers}. {q.text}", "", f"`{room}.{choices.__qualname__}.{q.name}`", ""]
             lines += ["| value | meaning | source |", "|---|---|---|"]
             for c in q.candidates:
                 default = " (default)" if c.value == q.default else ""
@@ -113,9 +114,10 @@ def _shown(value: object) -> str:
 
 def vendors() -> list[tuple[str, type]]:
     """Return heading and `Choices` class of every hardware room."""
-    from .ascend import Choices
+    from .aie.choices import Choices as AieChoices
+    from .ascend.choices import Choices as AscendChoices
 
-    return [("Ascend", Choices)]
+    return [("Ascend", AscendChoices), ("AMD AI Engine", AieChoices)]
 
 
 def main(path: str = "docs/evidence.md") -> None:

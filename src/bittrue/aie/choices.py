@@ -128,6 +128,11 @@ class Choices:
         ),
         ("ieee", "float32 additions, nearest even, in ascending k", "LLVM AIE2PSemantics.cpp"),
     )
+    mx_accumulation: str = question(
+        18,
+        "How do blocks add up in MX matrix products?",
+        ("blocks", "exactly in a block, one float32 rounding each, in ascending k", "bfp16ebs8 on XDNA2, by analogy"),
+    )
     fp8_overflow: str = question(
         19,
         "What do float8, bfloat8 and float16 make of values beyond their range (AIE-MLv2)?",
@@ -194,6 +199,12 @@ class Choices:
         "Does caccfloat travel on AIE-MLv2's cascades?",
         ("refused", "no", "ADF front-end header"),
         ("offered", "yes: the accumulator type exists", "AI Engine API 2026"),
+    )
+
+    mx_sparsity: str = question(
+        30,
+        "Are there matrix products of MX with a sparse B?",
+        ("refused", "no", "AM027, ch. 4"),
     )
 
     def __post_init__(self) -> None:
