@@ -602,3 +602,25 @@ def test_text_of_a_report_of_several_tensors():
     report = bt.compare({"a": x, "b": x}, {"a": x, "b": x + 1})
     assert report.reason == "b: 3 of 3 elements differ" and "b float32[3]" in str(report)
     assert [t.name for t in report] == ["a", "b"] and json.dumps(report.to_dict())
+
+
+# --- blocks -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["mx9", "mx4", "bfp16ebs8", "mxfp8_e4m3"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_blocks_compare_by_values_and_bytes(tmp_path, name, axis):
+    x = np.random.default_rng(4).standard_normal((40, 50)).astype(np.float32)
+    g, a = (bt.array(x, name, rounding=mode, axis=axis) for mode in ("nearest_even", "floor"))
+    gv, av = np.asarray(g), np.asarray(a)
+    report = bt.compare(g, a)
+    assert report.mismatches == np.count_nonzero(gv.view(np.uint32) != av.view(np.uint32))
+    assert f"{np.count_nonzero(g.codes != a.codes)} of {g.codes.size} bytes differ" == report.reason
+    assert report.figures.max_abs == np.abs(gv.astype(np.float64) - av).max()
+    assert bt.compare(g, g) and bt.compare(g, a, "allclose", atol=10.0)
+    bt.save(tmp_path / "g.safetensors", {"w": g})
+    bt.save(tmp_path / "a.npz", {"w": a})
+    assert bt.compare(tmp_path / "g.safetensors", tmp_path / "a.npz").figures == report.figures
+    other = bt.array(x.T.copy(), name, axis=1 - axis)
+    with pytest.raises(ValueError, match="differ"):
+        bt.compare(g, other)

@@ -527,12 +527,6 @@ def block_data():
     return x.reshape(10, 32)
 
 
-needs_blocks = pytest.mark.skipif(
-    not any(f.name == "bfp16ebs8" for f in bt.formats()), reason="this build has no block formats"
-)
-
-
-@needs_blocks
 def test_floor_default_of_bfp16():
     x = block_data()
     found = diagnose(x, ebs8(x, "floor"), to="bfp16ebs8", target="aie:xdna2")
@@ -541,7 +535,6 @@ def test_floor_default_of_bfp16():
     assert found.explained and found.best.rule.startswith("conv_even"), str(found)
 
 
-@needs_blocks
 def test_byte_order_of_blocks():
     x = block_data()
     blocks = ebs8(x, "floor").reshape(-1, 9)
@@ -549,7 +542,6 @@ def test_byte_order_of_blocks():
     assert found.explained and "block order: mantissas shifts exponent" in found.best.rule, str(found)
 
 
-@needs_blocks
 def test_sign_and_magnitude_of_mx9():
     """mx9 of small multiples, all exact: exponent byte, level-2 byte, mantissas in the two sign conventions."""
     m = RNG.integers(-100, 101, (30, 16))

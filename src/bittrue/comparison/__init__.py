@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 
+from ..codec import decode
 from ..files import TensorInfo
 from ..formats import ComplexFormat, Format
 from ..formats import format as find_format
@@ -105,7 +107,7 @@ def compare(
     -----
     Errors are in float64: AE = |a - g|, RE = AE / (|g| + 1e-7). Equal NaNs and equal infinities have none; the error
     between a NaN or an infinity and anything else is infinite, and so counts as an outlier. Block formats are compared
-    by their values in float32, complex formats by their parts.
+    by their values in float32 (bitwise: by their bytes too), complex formats by their parts.
 
     Examples
     --------
@@ -134,13 +136,13 @@ def compare(
             check_alike(g.tensors[mine], a.tensors[its], its, wide)
             for s, pairs in zip(sides[1:], others):
                 check_alike(a.tensors[its], s.tensors[pairs[k][1]], its, False, "third")
-        total = sum(g.tensors[mine].elements for mine, _ in names)
+        total = sum(math.prod(_shape(g.tensors[mine])) for mine, _ in names)
         reports, done = [], 0
         for k, (mine, its) in enumerate(names):
             of = [its, *(pairs[k][1] for pairs in others)]
             job = _Job(chosen, given, g, mine, list(zip(sides, of)), Plan(nan=nan, zeros=zeros, kept=kept), wide)
             for count in job.run():
-                done += count
+                done = min(done + count, total)
                 if progress is not None:
                     progress(its or mine, done, total)
             reports.append(job.report("" if g.unnamed and a.unnamed else its))
@@ -192,9 +194,13 @@ class _Job:
         self._shape = _shape(target)
         self._measured = [Measurement(self._target, self._shape, plan) for _ in sides]
         self._whole = target
+        self._codes_decide, self._bytes, self._differing = chosen.name == "bitwise", 0, 0
 
     def run(self) -> Iterator[int]:
         """Compare piece by piece; yield the number of elements after each."""
+        if self._whole.format.kind == "block":
+            yield from self._run_blocks()
+            return
         size = _READ
         pieces = [side.chunks(name, size) for side, name in [(self._golden, self._name), *self._sides]]
         for golden, *actual in zip(*pieces, strict=True):  # to their ends: there checksums are checked
@@ -207,6 +213,22 @@ class _Job:
                 measured.add(g, _codes(piece, self._whole.format), exact)
             yield golden.size
 
+    def _run_blocks(self) -> Iterator[int]:
+        """Compare the values of blocks, and count the bytes that differ."""
+        f: Any = self._whole.format
+        size = f.block_bytes * 16 * max(_READ // (16 * f.block_size), 1)
+        sides = [(self._golden, self._name), *self._sides]
+        scales = [side.scale(name) for side, name in sides]
+        if len(set(scales)) > 1:
+            raise ValueError(f"the scales of the whole tensor differ: {', '.join(map(str, scales))}")
+        for golden, *actual in zip(*(side.raw(name, size) for side, name in sides), strict=True):
+            self._bytes += golden.size
+            self._differing += int(np.count_nonzero(golden != actual[0]))
+            g = decode(golden, f, np.float32, scale=scales[0])
+            for measured, piece in zip(self._measured, actual):
+                measured.add(g, decode(piece, f, np.float32, scale=scales[0]))
+            yield golden.size // f.block_bytes * f.block_size
+
     def report(self, name: str) -> TensorReport:
         """Return the report of the tensor."""
         ours = self._measured[0]
@@ -215,7 +237,11 @@ class _Job:
         checks = self._test.judge(figures, third)
         notes = [self._test.note] if self._test.note else []
         if self._whole.format.kind == "block":
-            notes.append(f"values of {self._whole.format.name} compared in float32")
+            notes.append(f"values of {self._whole.format.name} compared in float32, the axis of its blocks last")
+            if self._codes_decide:
+                n = self._differing
+                text = f"{n} of {self._bytes} bytes differ" if n else f"all {self._bytes} bytes are equal"
+                checks = [Check("bytes", n, 0, n == 0, text), *checks]
         return TensorReport(
             name, self._target, self._shape, all(c.passed for c in checks), checks, figures,
             ours.first(), ours.worst(), ours.place(), "; ".join(notes),
@@ -230,6 +256,11 @@ def _part(f: Format) -> Format:
 
 
 def _shape(info: TensorInfo) -> tuple[int, ...]:
+    """Return the shape of what is compared: with padding and the axis of blocks last, and the parts of complex."""
+    if info.axis is not None:
+        f: Any = info.format
+        others = [n for i, n in enumerate(info.shape) if i != info.axis]
+        return (*others, f.blocks(info.shape[info.axis]) * f.block_size)
     return (*info.shape, 2) if isinstance(info.format, ComplexFormat) else info.shape
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..array import Array
+from ..blocks.array import BlockArray
 from ..codes import ecosystem_dtype
 from ..files import FileError, Reader, TensorInfo, open_tensors
 from ..formats import Format
@@ -50,12 +51,27 @@ class Side:
         """Yield a tensor's codes in C order; a piece may be overwritten by the next."""
         raise NotImplementedError
 
+    def raw(self, name: str, size: int) -> Iterator[Codes]:
+        """Yield the memory image of a tensor in blocks, `size` bytes at a time."""
+        raise NotImplementedError
+
+    def scale(self, name: str) -> float | None:
+        """Return the scale of a whole tensor in blocks, where it is known."""
+        return None
+
 
 class _ArraySide(Side):
-    def __init__(self, label: str, arrays: dict[str, Array], unnamed: bool) -> None:
-        infos = {name: TensorInfo(name, a.format, a.shape) for name, a in arrays.items()}
+    def __init__(self, label: str, arrays: dict[str, Array | BlockArray], unnamed: bool) -> None:
+        infos = {n: TensorInfo(n, a.format, a.shape, getattr(a, "axis", None)) for n, a in arrays.items()}
         super().__init__(label, infos, unnamed)
         self._arrays = arrays
+
+    def raw(self, name: str, size: int) -> Iterator[Codes]:
+        flat = np.ascontiguousarray(self._arrays[name].codes).reshape(-1)
+        return (flat[start : start + size] for start in range(0, flat.size, size))
+
+    def scale(self, name: str) -> float | None:
+        return getattr(self._arrays[name], "scale", None)
 
     def chunks(self, name: str, elements: int) -> Iterator[Codes]:
         flat = self._arrays[name].codes.reshape(-1)
@@ -70,14 +86,19 @@ class _FileSide(Side):
     def chunks(self, name: str, elements: int) -> Iterator[Codes]:
         return self._reader.chunks(name, elements)
 
+    def raw(self, name: str, size: int) -> Iterator[Codes]:
+        return self._reader.raw(name, size)
 
-def as_array(x: Any, argument: str, fmt: Format | None = None) -> Array:
+
+def as_array(x: Any, argument: str, fmt: Format | None = None) -> Array | BlockArray:
     """Return an Array of what the caller gave: an Array, codes of `fmt`, or numbers of a NumPy or ml_dtypes dtype."""
-    if isinstance(x, Array):
+    if isinstance(x, (Array, BlockArray)):
         if fmt is not None and x.format != fmt:
             raise ValueError(f"{argument} has format {x.format.name}, but format={fmt.name!r} is given")
         return x
     found = np.asarray(x)
+    if fmt is not None and fmt.kind == "block":
+        return BlockArray(found, fmt)
     if fmt is not None:
         if found.dtype in (fmt.storage, fmt.code_dtype, ecosystem_dtype(fmt)):
             return Array(found, fmt)
@@ -197,6 +218,8 @@ def check_alike(golden: TensorInfo, actual: TensorInfo, what: str, wide: bool, s
     if golden.shape != actual.shape:
         raise ValueError(f"{where}the shapes differ: golden {golden.shape}, {second} {actual.shape}")
     if golden.format == actual.format:
+        if golden.axis != actual.axis:
+            raise ValueError(f"{where}the axes of the blocks differ: golden {golden.axis}, {second} {actual.axis}")
         return
     if not wide:
         raise ValueError(

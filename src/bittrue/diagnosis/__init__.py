@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..array import Array
+from ..blocks.array import BlockArray
 from ..codes import bit_patterns
 from ..comparison.sides import as_array
 from ..files import FileError, load
@@ -116,6 +117,8 @@ def diagnose(
     if target is not None:
         check_target(target)
     values, source = _input(x, format, shape)
+    if isinstance(actual, BlockArray):
+        values = np.ascontiguousarray(np.moveaxis(values, actual.axis, -1))
     dump, f = _dump(actual, to, values, mode, quant)
     options = {"shift": shift, "deqscale": deqscale, "mode": mode, "quant": quant, "relu": relu}
     _check_options(options, target)
@@ -141,7 +144,7 @@ def _input(x: Any, fmt: Any, shape: Any) -> tuple[Codes, Format]:
     return np.ascontiguousarray(array.exact_values()).reshape(array.shape), array.format
 
 
-def _one(path: Any, fmt: Format | None, shape: Any) -> Array:
+def _one(path: Any, fmt: Format | None, shape: Any) -> Any:
     found = load(path, format=fmt if str(path).lower().endswith((".bin", ".raw", ".npy")) else None,
                  shape=None if shape is None else tuple(shape))
     if isinstance(found, dict):
@@ -159,7 +162,7 @@ def _dump(actual: Any, to: Any, x: Codes, mode: Any, quant: Any) -> tuple[Codes,
     if isinstance(actual, (bytes, bytearray, memoryview)):
         actual = np.frombuffer(actual, np.uint8)
     if f is None:
-        if isinstance(actual, Array):
+        if isinstance(actual, (Array, BlockArray)):
             f = actual.format
         else:
             try:
@@ -171,7 +174,7 @@ def _dump(actual: Any, to: Any, x: Codes, mode: Any, quant: Any) -> tuple[Codes,
     if isinstance(f, ComplexFormat):
         raise ValueError(f"to={f.name!r}: complex formats are not diagnosed; take real and imaginary parts")
     if f.kind == "block":
-        data = np.ascontiguousarray(actual.codes if isinstance(actual, Array) else actual)
+        data = np.ascontiguousarray(actual.codes if isinstance(actual, (Array, BlockArray)) else actual)
         if data.dtype != np.uint8:
             raise ValueError(f"actual has dtype {data.dtype}; blocks of {f.name} are bytes (uint8)")
         lines = x.reshape(-1, x.shape[-1]) if x.ndim else x.reshape(1, 1)

@@ -103,9 +103,9 @@ def _readings(f: Any) -> Iterator[tuple[Any, str, str, int]]:
             except ValueError:
                 continue
     sizes = (f.block_size, f.block_bytes)
-    for other in formats():
+    for other in formats("block"):
         other_: Any = other
-        if other.kind != "block" or other == f or getattr(other, "tensor_scale", False):
+        if other == f or getattr(other, "tensor_scale", False):
             continue
         if (other_.block_size, other_.block_bytes) == sizes:
             yield other, f"blocks of {other.name} instead of {f.name}", f"the layout of {other.name} was used", 30
