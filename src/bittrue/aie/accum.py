@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import operator
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -77,16 +79,20 @@ class accum:
             self._wide = Wide.zeros(count)
 
     def _fill(self, values: ArrayLike, lanes: int) -> None:
+        if isinstance(values, np.ndarray) and values.dtype.kind == "V":  # a type of ml_dtypes
+            values = values.astype(np.float32)
         items = list(np.asarray(values, object).reshape(-1)) if not isinstance(values, list) else values
         if len(items) != lanes:
             raise ValueError(f"values has {len(items)} numbers for {lanes} lanes")
+        if not all(isinstance(v, Number) for v in items):
+            raise TypeError(f"values holds {next(v for v in items if not isinstance(v, Number))!r}, which is no number")
         parts = [p for v in items for p in ((v.real, v.imag) if self.tag.is_complex else (v,))]
         if any(isinstance(p, (complex, np.complexfloating)) for p in parts):
             raise ValueError(f"values are complex, which {self.tag} cannot hold")
         if self.tag.is_float:
             self._floats = np.array(parts, np.float32)
             return
-        numbers = [int(p) for p in parts]
+        numbers = [int(p) if math.isfinite(p) else 0 for p in parts]
         low, high = self.tag.limits
         for given, number in zip(parts, numbers):
             if given != number or not low <= number <= high:

@@ -145,7 +145,7 @@ def find(dtype: object) -> Element | None:
 
 
 def _shown(dtype: object) -> str:
-    return repr(str(dtype) if isinstance(dtype, (Format, Element)) else dtype)
+    return repr(str(dtype) if isinstance(dtype, (Format, Element, np.dtype)) else dtype)
 
 
 def _list(legal: Any, dtype: object) -> str:

@@ -416,7 +416,7 @@ def matmul(
         raise ValueError(f"a and b have shapes {x.shape} and {y.shape}; (M, K) and (K, N) are expected")
     if block is not None:
         return _matmul_blocks(x, y, block, tag, state, threads)
-    first, second = element(x.dtype, state.arch), element(y.dtype, state.arch)
+    first, second = _element(x, state.arch, "a"), _element(y, state.arch, "b")
     what = f"{first} x {second}"
     wanted = product_tag(default_tag(first, second, state.arch), tag, state, what)
     if wanted.is_complex:
@@ -427,6 +427,13 @@ def matmul(
         add_products(acc, left, right, state, step, threads)
         return acc
     return _matmul_integers(x, y, first, second, wanted, state)
+
+
+def _element(x: Array, of: Arch, argument: str) -> Element:
+    try:
+        return element(x.dtype, of)
+    except ValueError as error:
+        raise ValueError(f"{argument}: {error}") from None
 
 
 def _matmul_integers(x: Array, y: Array, a: Element, b: Element, tag: Tag, state: State) -> Any:
@@ -456,6 +463,8 @@ def _matmul_blocks(x: Array, y: Array, block: Any, tag: str | None, state: State
         fmt = block_format(block, state.choices) if _is_type(fmt) else fmt
     product_tag("accfloat", tag, state, f"{fmt} x {fmt}")
     acc = np.zeros((x.shape[0], y.shape[1]), np.float32)
+    if not acc.size or not x.shape[1]:
+        return acc
     left = _take(_encoded(x, fmt, state), fmt, len(x))
     right = _take(_encoded(np.ascontiguousarray(y.T), fmt, state), fmt, y.shape[1])
     _add_blocks(acc, left, right, threads)

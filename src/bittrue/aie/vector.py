@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -362,6 +363,8 @@ def _listed(values: Any) -> Any:
 
 def _numbers(values: Array, kind: Element, argument: str) -> Array:
     """Return values as the numbers that a vector keeps."""
+    if values.dtype.kind in "USMm" or (values.dtype == object and not all(isinstance(v, Number) for v in values)):
+        raise TypeError(f"{argument} holds {values[:1].tolist()[0]!r}, which is no number for {kind}")
     if values.dtype.kind == "c":
         if not kind.is_complex:
             raise ValueError(f"{argument} has complex values, which {kind} cannot hold")
