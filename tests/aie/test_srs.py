@@ -124,7 +124,7 @@ def around_ties(shift, bits):
 @pytest.mark.parametrize("bits", (32, 48, 64, 80))
 @pytest.mark.parametrize("mode", MODES)
 def test_every_mode_around_every_tie(mode, bits):
-    shifts = range(60) if bits == 64 else (0, 1, 2, 7, 15, 16, 31, 47, 58, 59)
+    shifts = range(60) if bits >= 64 else (0, 1, 2, 7, 15, 16, 31, 47, 58, 59)
     for shift in shifts:
         values = around_ties(shift, bits)
         rounded = [round_quotient(v, shift, mode) for v in values]
@@ -137,18 +137,28 @@ def test_every_mode_around_every_tie(mode, bits):
                 assert found.tolist() == [saturate(v, width, signed, saturation) for v in rounded], (shift, saturation)
 
 
-@pytest.mark.parametrize("bits", (32, 48, 64, 80))
-def test_a_million_random_accumulators(bits):
+def a_million(bits):
+    """Random accumulators of all magnitudes: low and high 64 bits."""
     count = 1_000_000
     rng = np.random.default_rng(bits)
-    high = rng.integers(-(1 << 15), 1 << 15, count) if bits == 80 else np.zeros(count, np.int64)
+    high = rng.integers(-(1 << 15), 1 << 15, count)
     low = rng.integers(0, 1 << 64, count, np.uint64)
-    if bits < 80:
-        low = (low.view(np.int64) >> (64 - bits)).view(np.uint64)
-        high = low.view(np.int64) >> 63
-    high >>= rng.integers(0, 16, count) * (bits == 80)
-    source = aie.Wide(low, high) if bits == 80 else low.view(np.int64)
-    part = rng.choice(count, 1000, replace=False)
+    if bits == 80:
+        high >>= rng.integers(0, 16, count)
+        return low, high
+    low = (low.view(np.int64) >> rng.integers(64 - bits, 64, count)).view(np.uint64)
+    return low, low.view(np.int64) >> 63
+
+
+def accumulators(low, high, bits):
+    return aie.Wide(low, high) if bits == 80 else low.view(np.int64)
+
+
+@pytest.mark.parametrize("bits", (32, 48, 64, 80))
+def test_a_million_random_accumulators(bits):
+    low, high = a_million(bits)
+    source = accumulators(low, high, bits)
+    part = np.random.default_rng(0).choice(low.size, 1000, replace=False)
     numbers = [(h << 64) + lo for h, lo in zip(high[part].tolist(), low[part].tolist())]
     for n, mode in enumerate(MODES):
         dtype, saturation, shift = TYPES[n % 6], SATURATIONS[n % 3], (7 * n + 3) % 60
@@ -156,6 +166,18 @@ def test_a_million_random_accumulators(bits):
         assert found[part].tolist() == expected(numbers, shift, dtype, mode, saturation)
         every = slice(n, None, len(MODES))
         assert np.array_equal(found[every], by_digits(low[every], high[every], shift, mode, saturation, dtype)), mode
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("bits", (32, 48, 64, 80))
+def test_every_rule_on_a_million(bits, mode):
+    low, high = a_million(bits)
+    source = accumulators(low, high, bits)
+    for n, (dtype, saturation) in enumerate((d, s) for d in TYPES for s in SATURATIONS):
+        shift = (7 * n + 5 * MODES.index(mode) + bits) % 60
+        found = aie.srs(source, dtype, shift, mode, saturation)
+        assert np.array_equal(found, by_digits(low, high, shift, mode, saturation, dtype)), (dtype, saturation, shift)
 
 
 def by_digits(low, high, shift, mode, saturation, dtype):

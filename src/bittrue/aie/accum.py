@@ -15,14 +15,15 @@ from ..kinds.block import BlockFormat
 from .arch import Arch
 from .block import block_vector
 from .elements import Element, element
-from .floats import add_terms, narrow
+from .floats import narrow
+from .products import float_product, integer_product
 from .srs import check_shift, check_upshift, run, shift_up
-from .tags import Tag, default_tag, tag
+from .tags import Tag, default_tag, find_tag, product_tag
 from .tile import State, in_force
 from .vector import check_lanes, part_number, vector
 from .wide import Wide
 
-__all__ = ["accum", "check_tag_lanes", "limited", "mac", "msc", "mul", "negmul"]
+__all__ = ["accum", "check_tag_lanes", "mac", "msc", "mul", "negmul"]
 
 Array = np.ndarray[Any, Any]
 
@@ -429,13 +430,6 @@ class accum:
         return _accumulate(self, a, b, True, overflow, choices)
 
 
-def find_tag(name: str | Tag, state: State) -> Tag:
-    """Find a tag; `Choices.xdna2_caccfloat` may add one."""
-    if name == "caccfloat" and state.arch.number == 21 and state.choices.xdna2_caccfloat == "offered":
-        return Tag("caccfloat", state.arch, 32, tag("caccfloat", 20).lanes)
-    return tag(name, state.arch)
-
-
 def _arch(name: str | int | Arch) -> Arch:
     return in_force(name).arch
 
@@ -523,8 +517,8 @@ def _product(a: vector, b: Any, name: str | None, negative: bool, overflow: str 
     check_tag_lanes(wanted, a.size)
     count = a.size * wanted.parts
     if wanted.is_float:
-        return accum.of(wanted, None, _float_product(None, a, second, negative, state, wanted))
-    return accum.of(wanted, _int_product(Wide.zeros(count), a, second, negative, state, wanted), None)
+        return accum.of(wanted, None, float_product(None, a, second, negative, state, wanted))
+    return accum.of(wanted, integer_product(Wide.zeros(count), a, second, negative, state, wanted), None)
 
 
 def _accumulate(acc: accum, a: vector, b: Any, negative: bool, overflow: str | None, choices: Any) -> accum:
@@ -538,9 +532,9 @@ def _accumulate(acc: accum, a: vector, b: Any, negative: bool, overflow: str | N
     state = in_force(a.arch, overflow=overflow, choices=choices)
     _product_tag(a, second, acc.tag, state)
     if acc._floats is not None:
-        return accum.of(acc.tag, None, _float_product(acc._floats, a, second, negative, state, acc.tag))
+        return accum.of(acc.tag, None, float_product(acc._floats, a, second, negative, state, acc.tag))
     assert acc._wide is not None
-    return accum.of(acc.tag, _int_product(acc._wide, a, second, negative, state, acc.tag), None)
+    return accum.of(acc.tag, integer_product(acc._wide, a, second, negative, state, acc.tag), None)
 
 
 def _operand(a: Any, b: Any) -> vector:
@@ -557,74 +551,3 @@ def _operand(a: Any, b: Any) -> vector:
 
 def _product_tag(a: vector, b: vector, name: str | Tag | None, state: State) -> Tag:
     return product_tag(default_tag(a.element, b.element, a.arch), name, state, f"{a.element} x {b.element}")
-
-
-def product_tag(least: str, name: str | Tag | None, state: State, what: str) -> Tag:
-    """Return the tag of a product: `least`, or `name` where it is as wide and of the same kind."""
-    smallest = find_tag(least, state)
-    if name is None:
-        return smallest
-    wanted = find_tag(name, state)
-    same = (wanted.is_complex, wanted.is_float) == (smallest.is_complex, smallest.is_float)
-    if not same or wanted.bits < smallest.bits:
-        raise ValueError(
-            f"tag={wanted.name!r} cannot hold {what} on {state.arch}, which needs "
-            f"{smallest.native}{'' if smallest.is_float else ' or more'}"
-        )
-    return wanted
-
-
-def _int_product(acc: Wide, a: vector, b: vector, negative: bool, state: State, tag: Tag) -> Wide:
-    x, y = a.integers(), b.integers()
-    if tag.is_complex:
-        xr, xi = _parts(x, a.is_complex)
-        yr, yi = _parts(y, b.is_complex)
-        total = Wide.zeros(acc.size)
-        total.put(slice(0, None, 2), product(xr, yr) - product(xi, yi))
-        total.put(slice(1, None, 2), product(xr, yi) + product(xi, yr))
-    else:
-        total = product(x, y)
-    return limited(acc - total if negative else acc + total, tag, state)
-
-
-def _parts(x: Array, is_complex: bool) -> tuple[Array, Array]:
-    return (x[::2], x[1::2]) if is_complex else (x, np.zeros_like(x))
-
-
-def product(x: Array, y: Array) -> Wide:
-    """Multiply integers of up to 32 bits exactly."""
-    kind = np.uint64 if x.dtype.kind == y.dtype.kind == "u" else np.int64
-    return Wide.from_array(np.asarray(x.astype(kind) * y.astype(kind)))
-
-
-def limited(total: Wide, tag: Tag, state: State) -> Wide:
-    """Wrap exact sums to the native width, or raise where they do not fit and that is wanted."""
-    wrapped = total.wrap(tag.bits)
-    if state.overflow == "raise":
-        fits = wrapped.equals(total)
-        if not fits.all():
-            index = int(np.argmin(fits.reshape(-1)))
-            raise OverflowError(
-                f"lane {index // tag.parts} holds {total.reshape(-1)[index : index + 1].to_ints()[0]}, which is beyond "
-                f"{tag.native} (overflow='raise')"
-            )
-    return wrapped
-
-
-def _float_product(acc: Array | None, a: vector, b: vector, negative: bool, state: State, tag: Tag) -> Array:
-    x, y = a.floats(), b.floats()
-    if not tag.is_complex:
-        return add_terms(acc, [(x, y, negative)], state)
-    xr, xi = _parts(x, a.is_complex)
-    yr, yi = _parts(y, b.is_complex)
-    real, imag = [(xr, yr, negative)], []
-    if a.is_complex and b.is_complex:
-        real.append((xi, yi, not negative))
-    if b.is_complex:
-        imag.append((xr, yi, negative))
-    if a.is_complex:
-        imag.append((xi, yr, negative))
-    found = np.empty(len(xr) * 2, np.float32)
-    found[::2] = add_terms(None if acc is None else acc[::2], real, state)
-    found[1::2] = add_terms(None if acc is None else acc[1::2], imag, state)
-    return found

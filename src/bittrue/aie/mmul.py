@@ -11,18 +11,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import matmul as core
-from ..blocks import encode, take_apart
-from ..codec import in_chunks
 from ..formats import format
 from ..kinds.block import SharedExponentFormat
-from .accum import accum, find_tag, limited, product, product_tag
+from .accum import accum
 from .arch import Arch
-from .block import block_format, block_rule, block_types
+from .block import block_format, block_types
+from .block_products import add_blocks, block_operand, is_type, quantised
 from .choices import Choices
 from .elements import Element, element, find
 from .floats import INSTRUCTION, add_products
+from .products import limited, multiply
 from .records import records
-from .tags import Tag, default_tag, kind, unkind
+from .tags import Tag, default_tag, find_tag, kind, product_tag, unkind
 from .tile import State, in_force
 from .vector import vector
 from .wide import Wide
@@ -250,9 +250,9 @@ class mmul:
         columns = self.sparse or isinstance(self.b, SharedExponentFormat)
         if isinstance(self.a, SharedExponentFormat):
             assert isinstance(self.b, SharedExponentFormat) and self._acc._floats is not None
-            x = _blocks_of(a, self.a, self.M, self.K, "a", state)
-            y = _blocks_of(b, self.b, self.N, self.K, "b", state)
-            _add_blocks(self._acc._floats.reshape(self.M, self.N), x, y, 1)
+            x = block_operand(a, self.a, self.M, self.K, "a", state)
+            y = block_operand(b, self.b, self.N, self.K, "b", state)
+            add_blocks(self._acc._floats.reshape(self.M, self.N), x, y, 1)
             return self
         assert isinstance(self.b, Element)
         shape = (self.N, self.K) if columns else (self.K, self.N)
@@ -263,9 +263,9 @@ class mmul:
         if "e" in self.shape.notes:  # through bfp16: both operands are quantised along k
             fmt = block_format(EMULATION)
             assert self._acc._floats is not None
-            x = _take(_encoded(left[0], fmt, state), fmt, self.M)
-            y = _take(_encoded(np.ascontiguousarray(right[0].T), fmt, state), fmt, self.N)
-            _add_blocks(self._acc._floats.reshape(self.M, self.N), x, y, 1)
+            x = quantised(left[0], fmt, state)
+            y = quantised(np.ascontiguousarray(right[0].T), fmt, state)
+            add_blocks(self._acc._floats.reshape(self.M, self.N), x, y, 1)
         elif self.tag.is_float:
             self._add_floats(left, right, state)
         else:
@@ -310,7 +310,7 @@ class mmul:
             for j, y in enumerate(right):
                 total = Wide.zeros((self.M, self.N))
                 for k in range(self.K):
-                    total = total + product(x[:, k : k + 1], y[k])
+                    total = total + multiply(x[:, k : k + 1], y[k])
                 part = (i + j) % 2
                 wide.put((..., part), wide[..., part] + (-total if i and j else total))
         self._acc = accum.of(self.tag, limited(wide.reshape(-1), self.tag, state), None)
@@ -457,80 +457,15 @@ def _matmul_blocks(x: Array, y: Array, block: Any, tag: str | None, state: State
     fmt = format(block)
     if not isinstance(fmt, SharedExponentFormat):
         raise ValueError(f"block={fmt.name!r} is not a format with shared exponents (bfp16ebs8, mx9, mx6, mx4)")
-    if _is_type(fmt):
+    if is_type(fmt):
         mmul_shapes(fmt, fmt, state.arch)  # raises where the architecture lacks it
     if isinstance(block, str):
-        fmt = block_format(block, state.choices) if _is_type(fmt) else fmt
+        fmt = block_format(block, state.choices) if is_type(fmt) else fmt
     product_tag("accfloat", tag, state, f"{fmt} x {fmt}")
     acc = np.zeros((x.shape[0], y.shape[1]), np.float32)
     if not acc.size or not x.shape[1]:
         return acc
-    left = _take(_encoded(x, fmt, state), fmt, len(x))
-    right = _take(_encoded(np.ascontiguousarray(y.T), fmt, state), fmt, y.shape[1])
-    _add_blocks(acc, left, right, threads)
+    left = quantised(x, fmt, state)
+    right = quantised(np.ascontiguousarray(y.T), fmt, state)
+    add_blocks(acc, left, right, threads)
     return acc
-
-
-def _is_type(fmt: SharedExponentFormat) -> bool:
-    """Say whether a format is AMD's rather than one of the user's own."""
-    return any(fmt.name.startswith(t.name) for t in block_types())
-
-
-def _encoded(x: Array, fmt: SharedExponentFormat, state: State) -> Array:
-    if _is_type(fmt):
-        return encode(x, fmt, rule=block_rule(fmt, state))
-    return encode(x, fmt, rounding=state.rounding.rounding)
-
-
-#: Mantissas as float32 integers (rows, K), and the power of two of each block (rows, blocks).
-Blocks = tuple[Array, Array, int]
-
-
-def _take(data: Array, fmt: SharedExponentFormat, rows: int) -> Blocks:
-    heads, shifts, codes = take_apart(data, fmt)
-    mantissas = codes.astype(np.int32)
-    top = 1 << (fmt.mantissa_bits - 1)
-    if fmt.twos_complement:
-        mantissas = (mantissas ^ top) - top
-    else:
-        mantissas = np.where(mantissas & top, -(mantissas & (top - 1)), mantissas)
-    exponents = heads.astype(np.int32) - fmt.bias - fmt.fraction_bits
-    if fmt.shift_group:  # a level-2 exponent halves: keep integers by doubling the others
-        mantissas <<= 1 - np.repeat(shifts, fmt.shift_group, axis=1).astype(np.int32)
-        exponents -= 1
-    scale = np.ldexp(1.0, exponents)
-    if fmt.exponent_255 == "nan":
-        scale[heads == 255] = np.nan
-    return mantissas.astype(np.float32).reshape(rows, -1), scale.reshape(rows, -1), fmt.block_size
-
-
-def _blocks_of(x: Any, fmt: SharedExponentFormat, rows: int, columns: int, argument: str, state: State) -> Blocks:
-    """Take a block vector, or values to be quantised along k, row by row."""
-    own = getattr(x, "format", None)
-    if isinstance(own, SharedExponentFormat):
-        if own.name != fmt.name:
-            raise ValueError(f"{argument} holds {own.name}, not {fmt.name}")
-        data = np.frombuffer(x.tobytes(), np.uint8)
-        if data.size != rows * columns // fmt.block_size * fmt.block_bytes:
-            raise ValueError(f"{argument} has another number of elements than {rows} x {columns} = {rows * columns}")
-        return _take(data, fmt, rows)
-    values = np.asarray(x)
-    if values.size != rows * columns or (values.ndim > 1 and values.shape != (rows, columns)):
-        raise ValueError(f"{argument} has shape {values.shape}; {rows} x {columns} values are expected")
-    return _take(_encoded(values.reshape(rows, columns), fmt, state), fmt, rows)
-
-
-def _add_blocks(acc: Array, left: Blocks, right: Blocks, threads: int | None) -> None:
-    from ..kernels import mmul as kernels
-
-    a, scale_a, size = left
-    b, scale_b = (np.ascontiguousarray(v.T) for v in right[:2])
-    n = max(acc.shape[1], 1)
-
-    def work(lo: int, hi: int) -> int:
-        sums, rows = np.empty(n, np.float32), np.empty((2, n))
-        kernels.blocks(acc[lo:hi], a[lo:hi], b, scale_a[lo:hi], scale_b, size, sums, rows)
-        return 0
-
-    in_chunks(work, len(acc), threads, b.size)
-    acc.view(np.uint32)[np.isnan(acc)] = 0x7FC00000

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..rounding import suggestion
-from .accum import find_tag
 from .arch import Arch, arch
 from .choices import Choices
 from .elements import Element
 from .records import records
-from .tags import Tag
+from .tags import Tag, find_tag
 from .tile import in_force
 
 __all__ = ["PORTS", "PortType", "check_port", "port_types"]

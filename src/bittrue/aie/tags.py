@@ -14,8 +14,9 @@ from ..rounding import suggestion
 from .arch import Arch, arch
 from .elements import Element, element
 from .records import records
+from .tile import State
 
-__all__ = ["Tag", "default_tag", "native_accum", "tag", "tags"]
+__all__ = ["Tag", "default_tag", "find_tag", "native_accum", "product_tag", "tag", "tags"]
 
 
 @dataclass(frozen=True)
@@ -190,3 +191,25 @@ def default_tag(a: object, b: object, of: str | int | Arch) -> str:
         legal = ", ".join(unkind(pair) for pair in table if pair[::-1] not in list(table)[: list(table).index(pair)])
         raise ValueError(f"{first} x {second} is not a product of {wanted} ({legal}; uint like int)")
     return found
+
+
+def find_tag(name: str | Tag, state: State) -> Tag:
+    """Find a tag; `Choices.xdna2_caccfloat` may add one."""
+    if name == "caccfloat" and state.arch.number == 21 and state.choices.xdna2_caccfloat == "offered":
+        return Tag("caccfloat", state.arch, 32, tag("caccfloat", 20).lanes)
+    return tag(name, state.arch)
+
+
+def product_tag(least: str, name: str | Tag | None, state: State, what: str) -> Tag:
+    """Return the tag of a product: `least`, or `name` where it is as wide and of the same kind."""
+    smallest = find_tag(least, state)
+    if name is None:
+        return smallest
+    wanted = find_tag(name, state)
+    same = (wanted.is_complex, wanted.is_float) == (smallest.is_complex, smallest.is_float)
+    if not same or wanted.bits < smallest.bits:
+        raise ValueError(
+            f"tag={wanted.name!r} cannot hold {what} on {state.arch}, which needs "
+            f"{smallest.native}{'' if smallest.is_float else ' or more'}"
+        )
+    return wanted
