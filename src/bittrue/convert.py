@@ -18,11 +18,13 @@ import ml_dtypes
 import numpy as np
 
 from . import exact
+from .blocks import block_rule
 from .codec import decode, encode
 from .files import INDEX_SUFFIX, AtomicFile, FileError, Reader, ShardedReader, TensorInfo, Writer, open_tensors
 from .files.base import Path
 from .formats import BoolFormat, FloatFormat, Format, IntFormat, TaperedFormat, floor_log2
 from .formats import format as _format
+from .kinds.block import BlockFormat, BlockRule
 from .rounding import Negative, Rounding, Rule
 
 __all__ = ["TensorReport", "convert"]
@@ -95,7 +97,7 @@ def convert(
     target: Path,
     format: Format | str,
     *,
-    rule: Rule | None = None,
+    rule: Rule | BlockRule | None = None,
     include: str | Iterable[str] | None = None,
     exclude: str | Iterable[str] | None = None,
     force: bool = False,
@@ -103,6 +105,7 @@ def convert(
     progress: Progress | None = None,
     source_format: Format | str | None = None,
     source_shape: tuple[int, ...] | None = None,
+    axis: int = -1,
 ) -> list[TensorReport]:
     """Convert the floating tensors of a file; copy the others as they are.
 
@@ -120,7 +123,7 @@ def convert(
     format : Format or name
         What floating tensors become.
     rule : Rule, optional
-        Rounding, overflow and NaN; default nearest even and saturation.
+        Rounding, overflow and NaN; default nearest even and saturation. For block formats a `BlockRule`.
     include, exclude : str or iterable of str, optional
         Shell patterns of tensor names (``*``, ``?``, ``[...]``; case matters): convert only those that match one of
         `include` and none of `exclude`. Each pattern must match a tensor.
@@ -133,6 +136,9 @@ def convert(
         elements to do, both counted over the whole file.
     source_format, source_shape
         Of a .bin or .raw source (see `bittrue.load`).
+    axis : int
+        Block formats: along which the blocks lie. A tensor that does not have this axis is copied; one whose blocks
+        are not one run of memory (another axis than the last, or a last block to be filled) is held in memory whole.
 
     Returns
     -------
@@ -157,15 +163,17 @@ def convert(
     >>> [(r.name, r.target, r.bytes_after, r.overflowed) for r in reports]
     [('steps', 'int64', 8, None), ('w', 'float8_e4m3fn', 2, 1)]
     """
-    fmt, rule = _format(format), Rule() if rule is None else rule
+    fmt = _format(format)
+    rule = _rule(fmt, rule)
     if fmt.kind == "complex":
         raise ValueError(f"format={fmt.name!r}: real tensors do not become complex ones")
-    exact.check_rule(rule, fmt)
     with ExitStack() as stack:
         reader = stack.enter_context(open_tensors(source, format=source_format, shape=source_shape))
         chosen = _choose(reader, include, exclude)
+        if isinstance(fmt, BlockFormat):
+            chosen = frozenset(name for name in chosen if -len(reader[name].shape) <= axis < len(reader[name].shape))
         total = sum(info.elements for info in reader.tensors.values())
-        engine = stack.enter_context(_Engine(fmt, rule, threads, progress, total))
+        engine = stack.enter_context(_Engine(fmt, rule, threads, progress, total, axis))
         folder = os.fspath(target)
         if isinstance(reader, ShardedReader) and not folder.lower().endswith((".safetensors", ".npz")):
             _convert_shards(engine, reader, folder, chosen, force)
@@ -177,6 +185,17 @@ def convert(
             with Writer(target, infos, force=force, metadata=metadata) as writer:
                 engine.transfer(reader, writer, chosen)
         return [engine.reports[name] for name in reader.names]
+
+
+def _rule(fmt: Format, rule: Rule | BlockRule | None) -> Rule | BlockRule:
+    """Return a rule that fits the format, or raise."""
+    if isinstance(fmt, BlockFormat):
+        return block_rule(fmt, rule=rule)
+    if isinstance(rule, BlockRule):
+        raise TypeError(f"rule={rule!r} is for block formats, not for {fmt.name}")
+    found = Rule() if rule is None else rule
+    exact.check_rule(found, fmt)
+    return found
 
 
 def _choose(reader: Reader, include: str | Iterable[str] | None, exclude: str | Iterable[str] | None) -> frozenset[str]:
@@ -253,13 +272,21 @@ def _made(folder: str) -> Iterator[None]:
 class _Engine:
     """The conversion of many tensors to one format under one rule; a context that holds the threads."""
 
-    def __init__(self, fmt: Format, rule: Rule, threads: int | None, progress: Progress | None, total: int) -> None:
+    def __init__(
+        self,
+        fmt: Format,
+        rule: Rule | BlockRule,
+        threads: int | None,
+        progress: Progress | None,
+        total: int,
+        axis: int = -1,
+    ) -> None:
         if threads is not None and (type(threads) is not int or threads < 1):
             raise ValueError(f"threads={threads!r} must be a positive integer")
         affinity = getattr(os, "sched_getaffinity", None)
         count = threads or (len(affinity(0)) if affinity else os.cpu_count() or 1)
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="bittrue-convert")
-        self._format, self._rule = fmt, rule
+        self._format, self._rule, self._axis = fmt, rule, axis
         self._progress, self._done, self._total = progress, 0, total
         self.reports: dict[str, TensorReport] = {}
 
@@ -271,7 +298,11 @@ class _Engine:
 
     def target_info(self, info: TensorInfo, chosen: frozenset[str]) -> TensorInfo:
         """Return what a tensor becomes."""
-        return TensorInfo(info.name, self._format, info.shape) if info.name in chosen else info
+        return self._target(info) if info.name in chosen else info
+
+    def _target(self, info: TensorInfo) -> TensorInfo:
+        axis = self._axis if isinstance(self._format, BlockFormat) else None
+        return TensorInfo(info.name, self._format, info.shape, axis)
 
     def transfer(self, reader: Reader, writer: Writer, chosen: frozenset[str]) -> None:
         """Convert or copy all tensors of `reader` into `writer`."""
@@ -296,7 +327,11 @@ class _Engine:
         self.reports[name] = TensorReport(name, info.shape, fmt, fmt, False, info.elements, info.nbytes, info.nbytes)
 
     def _convert(self, reader: Reader, writer: Writer, name: str) -> None:
-        info, target = reader[name], TensorInfo(name, self._format, reader[name].shape)
+        info, target = reader[name], self._target(reader[name])
+        if isinstance(self._format, BlockFormat):
+            self._convert_blocks(reader, writer, info, target, self._format)
+            return
+        assert isinstance(self._rule, Rule)
         cast = _Cast(info.format, self._format, self._rule)
         totals = _Totals()
         codes = np.empty(min(_CHUNK, info.elements), self._format.storage)
@@ -318,6 +353,60 @@ class _Engine:
             start += chunk.size
             self._advance(name, chunk.size)
         self.reports[name] = totals.report(info, target)
+
+
+    def _convert_blocks(
+        self, reader: Reader, writer: Writer, info: TensorInfo, target: TensorInfo, fmt: BlockFormat
+    ) -> None:
+        """Convert into blocks: piece by piece where they are one run of memory, else the whole tensor at once."""
+        axis = target.axis or 0
+        run = axis == len(info.shape) - 1 and info.shape[-1] % fmt.block_size == 0
+        totals = _Totals()
+        pieces = reader.chunks(info.name, _CHUNK) if run else iter([reader.read(info.name).codes])
+        done = 0
+        for codes in pieces:
+            values = _values_of(codes, info.format)
+            size = _PIECE if run else max(codes.size, 1)
+            flat = values.reshape(-1) if run else values
+            parts = [flat[at : at + size] for at in range(0, flat.size, size)] if run else [flat]
+            jobs = [self._pool.submit(_cast_blocks, part, fmt, self._rule, -1 if run else axis) for part in parts]
+            try:
+                for job in jobs:
+                    data, sums, counts = job.result()
+                    totals.add(sums, counts)
+                    writer.write_raw(info.name, data)
+            except (OverflowError, ValueError) as error:
+                for job in jobs:
+                    job.cancel()
+                raise type(error)(f"tensor {info.name!r}, from element {done}: {error}") from None
+            done += codes.size
+            self._advance(info.name, codes.size)
+        self.reports[info.name] = totals.report(info, target)
+
+
+def _values_of(codes: Values, source: Format) -> Values:
+    """Return exact values of a source's codes in an array of its own."""
+    native = _NATIVE.get(source.name)
+    if native is not None:
+        return codes.view(native)
+    return np.asarray(decode(codes, source, np.float32 if _fits_float32(source) else np.float64))
+
+
+def _cast_blocks(
+    values: Values, fmt: BlockFormat, rule: Rule | BlockRule, axis: int
+) -> tuple[Values, Values, Values]:
+    """Return packed blocks, and the figures of the conversion."""
+    from .kernels.stats import difference
+
+    data = encode(values, fmt, rule=rule, axis=axis, threads=1)
+    after = decode(data, fmt, np.float64, axis=axis, threads=1)
+    keep = tuple(slice(n) for n in values.shape)
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        before = values.astype(np.float64)
+    sums, counts = np.zeros(4), np.zeros(4, np.int64)
+    limit = np.float64(np.inf)  # blocks have no range of their own below float32's
+    difference(before.reshape(-1), np.ascontiguousarray(after[keep]).reshape(-1), -limit, limit, sums, counts)
+    return data.reshape(-1), sums, counts
 
 
 class _Cast:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,8 @@ from ..formats import (
     format,
     formats,
 )
+from ..kinds.block import BlockFormat
+from .blocks import print_layout
 from .numbers import as_json, exact, power, product, short, special
 from .output import COLOURS, console, print_json, table
 
@@ -80,7 +81,7 @@ _RANGE = ("max", "min", "min_normal", "min_subnormal", "epsilon")
 
 def list_formats(as_json_text: bool) -> None:
     """Print the catalogue."""
-    every: list[Any] = list(formats())  # Any: all of them have limits, though `Format` alone does not
+    every: list[Any] = [*formats(), *formats("block")]  # Any: all of them have limits, though `Format` alone does not
     if as_json_text:
         print_json([as_dict(f) for f in every])
         return
@@ -220,8 +221,8 @@ def _print_fields(screen: Console, f: Format) -> None:
     """Draw the fields, most significant bit first."""
     from rich.text import Text
 
-    if f.kind == "block":
-        _print_block(screen, f)
+    if isinstance(f, BlockFormat):
+        print_layout(screen, f)
         return
     if isinstance(f, TaperedFormat):
         rows = table("payload", "dot", "exponent", "fraction", "values", padding=(0, 2, 0, 0))
@@ -263,23 +264,6 @@ def _print_fields(screen: Console, f: Format) -> None:
             letter = {"exponent": "e", "sign": "s"}.get(field.name.rpartition(".")[2], "m")
             drawn.append(letter * field.width + " ", style=_field_colour(field.name))
         screen.print(drawn)
-    screen.print()
-
-
-def _print_block(screen: Console, f: Any) -> None:
-    """List the parts of a block in memory order, equal neighbours together."""
-    rows = table("part", "number", "bits each", "from bit", right=("number", "bits each", "from bit"))
-    runs: list[list[Any]] = []
-    for piece in f.pieces():
-        name = re.sub(r"(?<=[mx])\d+(?:\[.*\])?$|\[.*\]$", "", piece.name)  # m3, x3, m3[6:0], E2[3]
-        if runs and runs[-1][0] == name and runs[-1][2] == piece.width:
-            runs[-1][1] += 1
-        else:
-            runs.append([name, 1, piece.width, piece.bit])
-    for run in runs:
-        rows.add_row(*map(str, run))
-    screen.print(f"{f.block_size} values in {f.block_bytes} bytes; bit 0 is the lowest bit of the first byte")
-    screen.print(rows)
     screen.print()
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import enum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from ..rounding import NanPolicy, Overflow, Rounding, make_rule
+from ..formats import format as find_format
+from ..kinds.block import BlockFormat, BlockRule
+from ..rounding import NanPolicy, Overflow, Rounding, Rule, make_rule
 
 __all__ = ["app"]
 
@@ -80,14 +82,17 @@ def formats(
 
 @app.command(
     "show",
-    epilog="Examples: bittrue show 1.3 --format hifloat8 / bittrue show 0x7e --format fp8_e4m3fn",
+    epilog="Examples: bittrue show 1.3 --format hifloat8 / bittrue show 0x7e --format fp8_e4m3fn / "
+    "bittrue show 1,0.5,-3 --format mx6",
     context_settings={"ignore_unknown_options": True},  # -1.5 is a value
 )
 def show(
     value: Annotated[
         str,
         typer.Argument(
-            help="A value (1.3, 1/3, 0x1.8p3, -inf, nan) or a code (0x7e, 0b1010).", metavar="VALUE_OR_CODE"
+            help="A value (1.3, 1/3, 0x1.8p3, -inf, nan) or a code (0x7e, 0b1010); for block formats values apart by "
+            "commas.",
+            metavar="VALUE_OR_CODE",
         ),
     ],
     format: Annotated[str, typer.Option("--format", help="The format, by any of its names.", metavar="FORMAT")],
@@ -179,6 +184,13 @@ def convert(
     source_shape: Annotated[
         str | None, typer.Option("--shape", help="Shape of a raw IN, as 64,128.", metavar="SIZES")
     ] = None,
+    axis: Annotated[
+        int | None, typer.Option("--axis", help="Block formats: along which the blocks lie; default -1.", metavar="N")
+    ] = None,
+    convention: Annotated[
+        str | None,
+        typer.Option("--convention", help="mx9, mx6, mx4: ug1603 (default) or am027.", metavar="NAME"),
+    ] = None,
     target: TargetOption = None,
     mode: Annotated[
         str | None, typer.Option("--mode", help="With --target: the cast mode, as CAST_ROUND.", metavar="MODE")
@@ -197,7 +209,7 @@ def convert(
         source,
         to,
         output,
-        make_rule(None, **given),
+        _rule_for(to, convention, given),
         include or [],
         exclude or [],
         force,
@@ -207,7 +219,22 @@ def convert(
         target,
         mode,
         json,
+        axis,
+        convention,
     )
+
+
+def _rule_for(to: str, convention: str | None, given: dict[str, Any]) -> Rule | BlockRule:
+    """Return the rule that the options ask for, in the form that the format takes."""
+    found = find_format(to)
+    if not isinstance(found, BlockFormat):
+        return make_rule(None, **given)
+    if given["seed"] is not None:
+        raise ValueError(f"--seed has no meaning for the block format {found.name}")
+    from ..blocks import block_rule
+    from .blocks import convention_of
+
+    return block_rule(convention_of(found, convention), given["rounding"], given["overflow"], given["nan"])
 
 
 @app.command(

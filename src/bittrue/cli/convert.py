@@ -14,6 +14,7 @@ from ..convert import TensorReport
 from ..convert import convert as run_convert
 from ..files import INDEX_SUFFIX
 from ..formats import Format, format
+from ..kinds.block import BlockFormat, BlockRule
 from ..rounding import Rule
 from .output import console, print_json, table
 
@@ -30,7 +31,7 @@ def convert(
     source: str,
     name: str,
     output: str | None,
-    rule: Rule,
+    rule: Rule | BlockRule,
     include: Sequence[str],
     exclude: Sequence[str],
     force: bool,
@@ -40,9 +41,17 @@ def convert(
     product: str | None,
     mode: str | None,
     as_json_text: bool,
+    axis: int | None = None,
+    convention: str | None = None,
 ) -> None:
     """Convert a file and print what that did to each tensor."""
     f = format(name)
+    if isinstance(f, BlockFormat):
+        from .blocks import convention_of
+
+        f = convention_of(f, convention)
+    elif axis is not None or convention is not None:
+        raise ValueError(f"--axis and --convention are for block formats, not for {f.name}")
     source = _inside(source)
     if source.lower().endswith(_RAW) and source_format is None:
         raise ValueError(f"{source}: a raw file does not tell its format; give --format (and --shape)")
@@ -66,6 +75,7 @@ def convert(
             progress=bar.show,
             source_format=source_format,
             source_shape=shape,
+            axis=-1 if axis is None else axis,
         )
     seconds = time.perf_counter() - started
     if as_json_text:
@@ -85,7 +95,7 @@ def convert(
     _print_table(reports)
     if about:
         print(f"\n{about}")
-    print(f"\nwrote {target}: {_count_words(reports)} to {f.name}{_rule_words(rule)} in {seconds:.2f} s")
+    print(f"\nwrote {target}: {_count_words(reports)} to {f.name}{_rule_words(rule, f)} in {seconds:.2f} s")
 
 
 def default_output(source: str, f: Format) -> str:
@@ -244,13 +254,14 @@ def _count_words(reports: Sequence[TensorReport]) -> str:
     return f"{converted} tensor{'s' * (converted != 1)}" + (f" ({copied} copied as they are)" if copied else "")
 
 
-def _rule_words(rule: Rule) -> str:
-    changed = {n: v for n, v in _rule_dict(rule).items() if v != _rule_dict(Rule())[n]}
+def _rule_words(rule: Rule | BlockRule, f: Format) -> str:
+    usual = _rule_dict(f.rule if isinstance(f, BlockFormat) else Rule())
+    changed = {n: v for n, v in _rule_dict(rule).items() if v != usual[n]}
     return f" ({', '.join(f'{n} {v}' for n, v in changed.items())})" if changed else ""
 
 
-def _rule_dict(rule: Rule) -> dict[str, Any]:
-    return {n: getattr(v, "value", v) for n, v in dataclasses.asdict(rule).items()}
+def _rule_dict(rule: Rule | BlockRule) -> dict[str, Any]:
+    return {n: getattr(v, "value", v) for n, v in dataclasses.asdict(rule).items() if v is not None or n == "nan_code"}
 
 
 def _report_dict(report: TensorReport) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from ..formats import (
     floor_log2,
     format,
 )
+from ..kinds.block import BlockFormat
 from ..parse import parse_number
 from ..rounding import NanPolicy, Negative, Overflow, Rounding, Rule
 from .catalogue import code_text, coloured_bits
@@ -48,8 +49,13 @@ class Outcome:
 def show(text: str, name: str, target: str | None, source: str, as_json_text: bool) -> None:
     """Print everything about one value or code in one format; with a target, what each of its cast modes gives."""
     f = format(name)
-    if f.kind == "block":
-        raise ValueError(f"{f.name} has codes for blocks of values, not for one; see 'bittrue formats {f.name}'")
+    if isinstance(f, BlockFormat):
+        if target is not None:
+            raise ValueError(f"--target {target}: no product casts to the block format {f.name}")
+        from .blocks import show_blocks
+
+        show_blocks(text, f, as_json_text)
+        return
     given = _read_code(text, f)
     if given is not None:
         parts = _code_parts(f, given)
