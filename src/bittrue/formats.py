@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -162,6 +163,7 @@ _CATALOGUE: tuple[tuple[Format, str], ...] = (
 
 ALIASES.update({f.name: tuple(names.split()) for f, names in _CATALOGUE})
 _BY_NAME: dict[str, Format] = {}
+_P3109 = re.compile(r"p3109_k(\d{1,3})p(\d{1,3})([su])([ef])")
 _PREFIXES = ("torch.", "numpy.", "np.", "ml_dtypes.", "en_dtypes.", "ascendc::", "pypto.", "tensorproto.", "bittrue.")
 
 
@@ -223,11 +225,17 @@ def format(name: object) -> Format:
     True
     >>> format("FP8_E4M3").name
     'float8_e4m3fn'
+    >>> format("p3109_k8p4se") == p3109(8, 4)
+    True
     """
     if isinstance(name, Format):
         return name
     key = _key(name)
     found = _BY_NAME.get(key) if key else None
+    family = _P3109.fullmatch(key) if found is None and key else None
+    if family:
+        bits, precision, sign, domain = family.groups()
+        return p3109(int(bits), int(precision), sign == "s", domain == "e")
     if found is None:
         shown = name if isinstance(name, str) else repr(name)
         raise ValueError(
@@ -238,7 +246,7 @@ def format(name: object) -> Format:
 
 
 def _key(name: object) -> str | None:
-    if name is None:
+    if name is None or isinstance(name, bytes):
         return None
     if isinstance(name, str):
         text = name.strip().lower()
