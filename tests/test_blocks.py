@@ -119,6 +119,8 @@ def test_every_rounding_mode(fmt: BlockFormat, mode: bt.Rounding) -> None:
 @pytest.mark.parametrize("overflow", ["saturate", "bump_block", "clear_e2_then_bump"])
 @pytest.mark.parametrize("fmt", [f for f in [*SHARED, *OWN] if isinstance(f, SharedExponentFormat)], ids=str)
 def test_every_overflow_policy(fmt: SharedExponentFormat, overflow: str, mode: bt.Rounding) -> None:
+    if overflow == fmt.rule.overflow.value:
+        return  # test_every_rounding_mode
     if overflow == "clear_e2_then_bump" and not fmt.shifts:
         with pytest.raises(ValueError, match="level-2"):
             bt.encode(np.zeros(8, np.float32), fmt, overflow=overflow)

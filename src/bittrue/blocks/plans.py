@@ -167,21 +167,26 @@ def _scaled_plan(fmt: ScaledFormat, rule: BlockRule, tensor: float, dtype: np.dt
             table[code] = float(Fraction(value) * Fraction(tensor)) if value else np.inf
     limit = float(fmt.element_max * Fraction(tensor))
     masks, numbers = layout_of(fmt)
-    elements, scales = _value_tables(fmt, np.dtype(np.float32))
+    scales, form = _value_tables(fmt, np.dtype(np.float32))[1], _element_form(fmt)
     lanes = np.dtype(np.uint16 if dtype.name == "bfloat16" else np.uint32)
 
     def run(src: Array, dst: Array, count: int) -> int:
         return int(kernels.encode_scaled(src, dst, count, p, q, q_scale, limit, table, masks, numbers))
 
     def round_trip(src: Array, dst: Array) -> int:
-        one = dst.dtype.type(1)
-        return int(
-            kernels.quantize_scaled(
-                src, dst, p, q, q_scale, limit, table, elements, scales, one, fmt.block_size
-            )
-        )
+        return int(kernels.quantize_scaled(src, dst, p, q, q_scale, limit, table, scales, form, fmt.block_size))
 
     return _Plan(run, round_trip, lanes, 1, mind)
+
+
+@lru_cache(maxsize=64)
+def _element_form(fmt: ScaledFormat) -> Array:
+    """Return how the kernels compute the values of element codes."""
+    e = fmt.element
+    if isinstance(e, FloatFormat):
+        return kernels.element_form(e.bits, 0, e.mantissa_bits, e.bias, e.max_code)
+    fraction = e.bits - 2  # as a float with two binades of one step
+    return kernels.element_form(e.bits, 1, fraction, 1 - (fraction - fmt.fraction_bits), 0)
 
 
 def _scale_carry(fmt: ScaledFormat, rule: BlockRule) -> int:
@@ -259,7 +264,9 @@ def _decode_scaled(fmt: ScaledFormat, tensor: float, src: Array, dst: Array, lo:
     elements, scales = _value_tables(fmt, dst.dtype)
     part = src[lo * fmt.block_bytes : hi * fmt.block_bytes]
     values = dst[lo * fmt.block_size : hi * fmt.block_size]
-    return int(kernels.decode_scaled(part, values, elements, scales, dst.dtype.type(tensor), masks, numbers))
+    plain = dst.dtype == np.float32 and tensor == 1
+    form = _element_form(fmt) if plain else np.empty(0, np.uint32)
+    return int(kernels.decode_scaled(part, values, elements, scales, dst.dtype.type(tensor), masks, numbers, form))
 
 
 def _decode_shared(src: Array, dst: Array, fmt: SharedExponentFormat, threads: int | None) -> None:

@@ -1,0 +1,319 @@
+"""Blocks in bytes, and maxima over groups of elements and back: what all block kernels share."""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit
+from numba.core import types
+from numba.extending import intrinsic
+
+from ..ops import and_, lit, lshr, max_, or_, shl, widest_vectors
+
+TILE = 8192  # elements per pass
+
+
+# --- bytes ------------------------------------------------------------------------------------------------------------
+
+
+def _pointer(context: Any, builder: Any, kind: Any, array: Any, offset: Any, width: int) -> Any:
+    data = context.make_array(kind)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [offset]), ir.IntType(width).as_pointer())
+
+
+@intrinsic
+def store_word(typingctx: Any, array: Any, offset: Any, word: Any) -> Any:
+    """Store 8 bytes at any offset of an array of bytes."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.store(args[2], _pointer(context, builder, signature.args[0], args[0], args[1], 64)).align = 1
+        return context.get_dummy_value()
+
+    return types.none(array, types.int64, types.uint64), codegen
+
+
+@intrinsic
+def load_word(typingctx: Any, array: Any, offset: Any) -> Any:
+    """Load 8 bytes from any offset of an array of bytes."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = builder.load(_pointer(context, builder, signature.args[0], args[0], args[1], 64))
+        word.align = 1
+        return word
+
+    return types.uint64(array, types.int64), codegen
+
+
+@intrinsic
+def store_byte(typingctx: Any, array: Any, offset: Any, byte: Any) -> Any:
+    """Store a byte, without the check for a negative index."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.store(args[2], _pointer(context, builder, signature.args[0], args[0], args[1], 8))
+        return context.get_dummy_value()
+
+    return types.none(array, types.int64, types.uint8), codegen
+
+
+@intrinsic
+def load_byte(typingctx: Any, array: Any, offset: Any) -> Any:
+    """Load a byte, without the check for a negative index."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load(_pointer(context, builder, signature.args[0], args[0], args[1], 8))
+
+    return types.uint8(array, types.int64), codegen
+
+
+@intrinsic
+def signed_to_float(typingctx: Any, x: Any) -> Any:
+    """The float32 of a small integer (uint32 lanes)."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.sitofp(args[0], ir.FloatType())
+
+    return types.float32(x), codegen
+
+
+@intrinsic
+def double_to_bits(typingctx: Any, x: Any) -> Any:
+    """The pattern (uint64) of a float64."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], ir.IntType(64))
+
+    return types.uint64(types.float64), codegen
+
+
+def fold_masks(bits: int) -> np.ndarray:
+    """Return masks and shift counts for words of eight codes of `bits` bits: low, high, shift of three folds."""
+    found = []
+    for width in (8, 16, 32):
+        field = bits * width // 8
+        low = sum(((1 << field) - 1) << lane for lane in range(0, 64, 2 * width))
+        found += [low, low << width, width - field]
+    return np.array(found, np.uint64)
+
+
+@njit(nogil=True, error_model="numpy")
+def _fold(codes: Any, masks: Any, words: Any) -> None:
+    widest_vectors()
+    source = codes.view(np.uint64)
+    for i in range(words.size):
+        w = source[i]
+        w = (w & masks[0]) | ((w & masks[1]) >> masks[2])
+        w = (w & masks[3]) | ((w & masks[4]) >> masks[5])
+        words[i] = (w & masks[6]) | ((w & masks[7]) >> masks[8])
+
+
+@njit(nogil=True, error_model="numpy")
+def _unfold(words: Any, masks: Any, codes: Any) -> None:
+    widest_vectors()
+    target = codes.view(np.uint64)
+    for i in range(words.size):
+        w = words[i]
+        w = (w & masks[6]) | ((w << masks[8]) & masks[7])
+        w = (w & masks[3]) | ((w << masks[5]) & masks[4])
+        target[i] = (w & masks[0]) | ((w << masks[2]) & masks[1])
+
+
+@njit(nogil=True, error_model="numpy")
+def _whole(size: Any, at: Any, blocks: Any, layout: Any) -> Any:
+    """How many of the blocks from `at` on may be moved in words, without touching bytes beyond the end."""
+    block_bytes, shift_bytes, per_block, step = layout
+    beyond = 1 + shift_bytes + (per_block - 1) * step + 8 - block_bytes
+    return blocks if at + blocks * block_bytes + beyond <= size else max(blocks - 1 - beyond // block_bytes, 0)
+
+
+@njit(nogil=True, error_model="numpy")
+def _pack(dst: Any, at: Any, words: Any, heads: Any, shifts: Any, layout: Any) -> None:
+    """Write blocks: head, level-2 bytes, words of `step` bytes each; nothing beyond the end of `dst`.
+
+    Words are stored whole, one after the other, so that the next one covers what is beyond its `step` bytes.
+    """
+    block_bytes, shift_bytes, per_block, step = layout
+    whole = _whole(dst.size, at, heads.size, layout)
+    offset = at
+    if shift_bytes == 1 and per_block == 2:
+        for b in range(whole):
+            store_byte(dst, offset, heads[b])
+            store_byte(dst, offset + 1, shifts[b])
+            store_word(dst, offset + 2, words[2 * b])
+            store_word(dst, offset + 2 + step, words[2 * b + 1])
+            offset += block_bytes
+    elif shift_bytes == 0 and per_block == 4:
+        for b in range(whole):
+            store_byte(dst, offset, heads[b])
+            store_word(dst, offset + 1, words[4 * b])
+            store_word(dst, offset + 1 + step, words[4 * b + 1])
+            store_word(dst, offset + 1 + 2 * step, words[4 * b + 2])
+            store_word(dst, offset + 1 + 3 * step, words[4 * b + 3])
+            offset += block_bytes
+    elif shift_bytes == 0 and per_block == 2:
+        for b in range(whole):
+            store_byte(dst, offset, heads[b])
+            store_word(dst, offset + 1, words[2 * b])
+            store_word(dst, offset + 1 + step, words[2 * b + 1])
+            offset += block_bytes
+    elif shift_bytes == 0 and per_block == 1:
+        for b in range(whole):
+            store_byte(dst, offset, heads[b])
+            store_word(dst, offset + 1, words[b])
+            offset += block_bytes
+    else:
+        for b in range(whole):
+            store_byte(dst, offset, heads[b])
+            for k in range(shift_bytes):
+                store_byte(dst, offset + 1 + k, shifts[b * shift_bytes + k])
+            for k in range(per_block):
+                store_word(dst, offset + 1 + shift_bytes + k * step, words[b * per_block + k])
+            offset += block_bytes
+    for b in range(whole, heads.size):
+        dst[offset] = heads[b]
+        for k in range(shift_bytes):
+            dst[offset + 1 + k] = shifts[b * shift_bytes + k]
+        for k in range(per_block):
+            w = words[b * per_block + k]
+            for byte in range(step):
+                dst[offset + 1 + shift_bytes + k * step + byte] = (w >> np.uint64(8 * byte)) & np.uint64(255)
+        offset += block_bytes
+
+
+@njit(nogil=True, error_model="numpy")
+def _unpack(src: Any, at: Any, words: Any, heads: Any, shifts: Any, layout: Any) -> None:
+    """Read blocks; words carry what follows them in their upper bytes, which `_unfold` ignores."""
+    block_bytes, shift_bytes, per_block, step = layout
+    whole = _whole(src.size, at, heads.size, layout)
+    offset = at
+    if shift_bytes == 1 and per_block == 2:
+        for b in range(whole):
+            heads[b] = load_byte(src, offset)
+            shifts[b] = load_byte(src, offset + 1)
+            words[2 * b] = load_word(src, offset + 2)
+            words[2 * b + 1] = load_word(src, offset + 2 + step)
+            offset += block_bytes
+    elif shift_bytes == 0 and per_block == 4:
+        for b in range(whole):
+            heads[b] = load_byte(src, offset)
+            words[4 * b] = load_word(src, offset + 1)
+            words[4 * b + 1] = load_word(src, offset + 1 + step)
+            words[4 * b + 2] = load_word(src, offset + 1 + 2 * step)
+            words[4 * b + 3] = load_word(src, offset + 1 + 3 * step)
+            offset += block_bytes
+    elif shift_bytes == 0 and per_block == 2:
+        for b in range(whole):
+            heads[b] = load_byte(src, offset)
+            words[2 * b] = load_word(src, offset + 1)
+            words[2 * b + 1] = load_word(src, offset + 1 + step)
+            offset += block_bytes
+    elif shift_bytes == 0 and per_block == 1:
+        for b in range(whole):
+            heads[b] = load_byte(src, offset)
+            words[b] = load_word(src, offset + 1)
+            offset += block_bytes
+    else:
+        for b in range(whole):
+            heads[b] = load_byte(src, offset)
+            for k in range(shift_bytes):
+                shifts[b * shift_bytes + k] = load_byte(src, offset + 1 + k)
+            for k in range(per_block):
+                words[b * per_block + k] = load_word(src, offset + 1 + shift_bytes + k * step)
+            offset += block_bytes
+    for b in range(whole, heads.size):
+        heads[b] = src[offset]
+        for k in range(shift_bytes):
+            shifts[b * shift_bytes + k] = src[offset + 1 + k]
+        for k in range(per_block):
+            w = np.uint64(0)
+            for byte in range(step):
+                w |= np.uint64(src[offset + 1 + shift_bytes + k * step + byte]) << np.uint64(8 * byte)
+            words[b * per_block + k] = w
+        offset += block_bytes
+
+
+@njit(nogil=True, error_model="numpy")
+def _gather_bits(flags: Any, shifts: Any) -> None:
+    """Pack bytes of 0 or 1 into bits, the first lowest: the product moves bit 8p to bit 56 + p."""
+    widest_vectors()
+    words = flags.view(np.uint64)
+    for i in range(shifts.size):
+        shifts[i] = (words[i] * np.uint64(0x0102040810204080)) >> np.uint64(56)
+
+
+@njit(nogil=True, error_model="numpy")
+def _spread_bits(shifts: Any, flags: Any) -> None:
+    widest_vectors()
+    words = flags.view(np.uint64)
+    for i in range(shifts.size):
+        w = (np.uint64(shifts[i]) * np.uint64(0x0101010101010101)) & np.uint64(0x8040201008040201)
+        words[i] = ((w + np.uint64(0x7F7F7F7F7F7F7F7F)) >> np.uint64(7)) & np.uint64(0x0101010101010101)
+
+
+# --- maxima and back --------------------------------------------------------------------------------------------------
+
+
+@njit(nogil=True, error_model="numpy")
+def _halve(src: Any, dst: Any) -> None:
+    widest_vectors()
+    pairs = src.view(np.uint16)
+    for i in range(dst.size):
+        w = pairs[i]
+        dst[i] = max_(and_(w, 0xFF), lshr(w, 8))
+
+
+@njit(nogil=True, error_model="numpy")
+def _double(src: Any, dst: Any) -> None:
+    widest_vectors()
+    pairs = dst.view(np.uint16)
+    for i in range(src.size):
+        w = lit(np.uint16(0), src[i])
+        pairs[i] = or_(w, shl(w, 8))
+
+
+@njit(nogil=True, error_model="numpy")
+def _maxima(src: Any, levels: Any, x: Any, y: Any) -> Any:
+    """The largest byte of each 2**levels; the result lies in one of the scratch arrays, or is `src`."""
+    found = src
+    for _ in range(levels):
+        part = x[: found.size // 2]
+        _halve(found, part)
+        found, x, y = part, y, x
+    return found
+
+
+@njit(nogil=True, error_model="numpy")
+def _spread(src: Any, levels: Any, x: Any, y: Any) -> Any:
+    """Each byte 2**levels times."""
+    found = src
+    for _ in range(levels):
+        part = x[: found.size * 2]
+        _double(found, part)
+        found, x, y = part, y, x
+    return found
+
+
+# --- whole arrays -----------------------------------------------------------------------------------------------------
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def unpack(src: Any, codes: Any, heads: Any, shifts: Any, masks: Any, layout: Any) -> None:
+    """Take packed blocks apart: element codes, heads (exponent or scale), level-2 bytes."""
+    size = layout[2] * 8
+    words = np.empty(TILE // 8, np.uint64)
+    for start in range(0, codes.size, TILE):
+        n = min(TILE, codes.size - start)
+        first, last = start // size, (start + n) // size
+        _unpack(src, first * layout[0], words, heads[first:last], shifts[first * layout[1] : last * layout[1]], layout)
+        _unfold(words[: n // 8], masks, codes[start : start + n])
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def pack(codes: Any, heads: Any, shifts: Any, dst: Any, masks: Any, layout: Any) -> None:
+    """Put packed blocks together, the inverse of `unpack`."""
+    size = layout[2] * 8
+    words = np.empty(TILE // 8, np.uint64)
+    for start in range(0, codes.size, TILE):
+        n = min(TILE, codes.size - start)
+        first, last = start // size, (start + n) // size
+        _fold(codes[start : start + n], masks, words[: n // 8])
+        _pack(dst, first * layout[0], words, heads[first:last], shifts[first * layout[1] : last * layout[1]], layout)
