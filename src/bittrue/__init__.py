@@ -43,6 +43,7 @@ _LAZY: dict[str, str] = {
     **dict.fromkeys(("sum", "mean", "dot"), "reduce"),
     "compare": "comparison",
     "diagnose": "diagnosis",
+    "study": "studying",
 }
 _ROOMS = (
     *"aie ascend blocks comparison convert diagnosis exact exact_blocks operations packing reduce".split(),

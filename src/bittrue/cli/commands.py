@@ -238,6 +238,53 @@ def _rule_for(to: str, convention: str | None, given: dict[str, Any]) -> Rule | 
 
 
 @app.command(
+    "study",
+    epilog="Examples: bittrue study model.safetensors --html report.html / "
+    "bittrue study model.safetensors --formats int8@channel,int4@group:128@mse,mx6",
+)
+def study(
+    source: Annotated[
+        str, typer.Argument(help=".safetensors, its .index.json (or folder), .npz or .npy.", metavar="MODEL")
+    ],
+    formats: Annotated[
+        str | None,
+        typer.Option(
+            help="Formats by comma, each with options of its own after @. Default: hifloat8, float8_e4m3fn, mx9, mx6, "
+            "mx4, mxfp4, nvfp4, int8.",
+            metavar="LIST",
+        ),
+    ] = None,
+    granularity: Annotated[
+        str, typer.Option(help="What shares a scale: tensor, channel, group:N.", metavar="WHAT")
+    ] = "tensor",
+    scale: Annotated[str, typer.Option(help="none, absmax, power_of_two or mse.", metavar="RULE")] = "absmax",
+    include: Annotated[
+        list[str] | None, typer.Option(help="Study only tensors whose name matches; repeatable.", metavar="PATTERN")
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option(help="Leave out tensors whose name matches; repeatable.", metavar="PATTERN")
+    ] = None,
+    html: Annotated[str | None, typer.Option(help="Write the report as one HTML page.", metavar="FILE")] = None,
+    csv: Annotated[str | None, typer.Option(help="Write a line per tensor and format.", metavar="FILE")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace output that exists.")] = False,
+    threads: Annotated[int | None, typer.Option(help="Default: one per processor.", metavar="N", min=1)] = None,
+    resume: Annotated[
+        str | None,
+        typer.Option(help="Journal of an interrupted study. Default: found in the user's cache.", metavar="FILE"),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Measure what number formats cost each tensor of a model; exit code 1 when a tensor had to be skipped."""
+    from .study import study_file
+
+    complete = study_file(
+        source, formats, granularity, scale, include or [], exclude or [], html, csv, force, threads, resume, json
+    )
+    if not complete:
+        raise typer.Exit(1)
+
+
+@app.command(
     "compare",
     epilog="Examples: bittrue compare golden.npy dump.bin --format hifloat8 / "
     "bittrue compare golden.safetensors device.safetensors --standard mere_mare --html report.html",
