@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-from . import blockformats as _blockformats  # noqa: F401  (registers its rows)
-from .array import Array, array
+from . import blockformats as _blockformats  # registers its rows
 from .formats import (
     BoolFormat,
     ComplexFormat,
@@ -22,10 +23,43 @@ from .formats import (
 from .kinds.block import BlockFormat, BlockRule, ScaledFormat, ScaleRule, SharedExponentFormat
 from .rounding import NanPolicy, Negative, Overflow, Rounding, Rule
 
+if TYPE_CHECKING:
+    from .array import Array, array
+    from .blocks import BlockArray
+    from .codec import decode, encode, quantize
+    from .comparison import compare
+    from .diagnosis import diagnose
+    from .files import FileError, Writer, load, open_tensors, save
+    from .operations import (
+        ULP_NAN,
+        abs,
+        argmax,
+        argmin,
+        argsort,
+        concatenate,
+        equal,
+        isfinite,
+        isinf,
+        isnan,
+        max,
+        min,
+        neg,
+        nextafter,
+        signbit,
+        sort,
+        take,
+        ulp_distance,
+        unique,
+    )
+    from .reduce import dot, mean, sum
+    from .studying import study
+
 __version__ = "0.1.0"
 
 #: Loaded on first use, so that ``import bittrue`` costs little more than NumPy.
 _LAZY: dict[str, str] = {
+    "Array": "array",
+    "array": "array",
     "encode": "codec",
     "decode": "codec",
     "quantize": "codec",
@@ -50,7 +84,6 @@ _ROOMS = (
 )
 
 __all__ = [
-    "Array",
     "BlockFormat",
     "BlockRule",
     "BoolFormat",
@@ -67,7 +100,6 @@ __all__ = [
     "ScaledFormat",
     "SharedExponentFormat",
     "TaperedFormat",
-    "array",
     "format",
     "formats",
     "p3109",
@@ -84,6 +116,17 @@ def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+class _Package(ModuleType):
+    """The package: importing the module `bittrue.array` does not put it over the function of that name."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _LAZY and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __dir__() -> list[str]:
