@@ -450,6 +450,19 @@ def test_many_rows_are_counted_in_groups():
     assert Geometry.of((1 << 22, 1 << 22)).shift == 2
 
 
+def test_dense_and_sparse_stretches_take_turns():
+    g = np.zeros(3 * CHUNK + 7, np.uint8)
+    a = g.copy()
+    a[CHUNK // 2 : CHUNK + 99] = RNG.integers(0, 3, CHUNK // 2 + 99)
+    a[-1] = 9
+    report = bt.compare(bt.Array(g, "uint8"), bt.Array(a, "uint8"))
+    assert report.mismatches == np.count_nonzero(a)
+    assert report.figures.mean_abs == pytest.approx(a.sum() / a.size, rel=1e-13)
+    assert report.worst[0].index == (a.size - 1,) and report.worst[1].repeated == np.count_nonzero(a == 2)
+    assert report.first[0].index == (int(np.flatnonzero(a)[0]),)
+    assert report.first[0].repeated == np.count_nonzero(a == a[report.first[0].index])
+
+
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
@@ -472,10 +485,11 @@ def test_files_compare_as_arrays_do(tmp_path, data, suffix, other):
 
 
 def test_files_longer_than_a_piece(tmp_path):
-    n = (1 << 20) + 3 * CHUNK + 5
+    piece = 1 << 16
+    n = CHUNK + 3 * piece + 5
     g = np.zeros(n, np.uint16)
     a = g.copy()
-    spots = [0, CHUNK - 1, CHUNK, (1 << 20) - 1, 1 << 20, n - 1]
+    spots = [0, piece - 1, piece, CHUNK - 1, CHUNK, n - 1]
     a[spots] = 1
     bt.save(tmp_path / "g.npy", bt.Array(g, "bfloat16"))
     (tmp_path / "a.bin").write_bytes(a.tobytes())

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..codec import decode, encode
-from ..codes import ULP_NAN, bit_patterns, distance, is_nan, values
+from ..codes import ULP_NAN, bit_patterns, distance, is_nan, order, values
 from ..formats import BoolFormat, FloatFormat, Format, IntFormat, TaperedFormat
 from .place import Geometry, Place
 
@@ -22,7 +22,8 @@ Codes = np.ndarray[Any, Any]
 
 _TABLE_BITS = 16
 _PAIRS = 8  # formats up to this width are counted by pairs of codes
-CHUNK = 1 << 16  # elements per pass: both pieces and the scratch stay in the second-level cache
+CHUNK = 1 << 20  # elements per pass while few differ
+_DENSE = 1 << 15  # while many do: pieces and scratch stay in the second-level cache
 
 NAN_RULES = ("equal", "code", "never")
 ZERO_RULES = ("differ", "equal")
@@ -160,7 +161,11 @@ def _values_of(f: Format) -> Codes:
 def _floats(codes: Codes, f: Format) -> Codes:
     """Return values in float64 (64-bit integers: nearest)."""
     if f.bits <= _TABLE_BITS:
-        return np.take(_values_of(f), codes.view(f.code_dtype))
+        from ..kernels.decode import decode_table
+
+        out = np.empty(codes.shape)
+        decode_table(codes.reshape(-1).view(f.code_dtype), _values_of(f), out.reshape(-1))
+        return out
     with np.errstate(invalid="ignore"):  # signalling NaN
         return values(codes, f).astype(np.float64)
 
@@ -201,6 +206,28 @@ def _alike(f: Format, nan: str, zeros: str) -> Codes | None:
     return None if np.array_equal(table, codes) else table
 
 
+@lru_cache(maxsize=64)
+def _ranks_of(f: Format) -> tuple[Codes, int]:
+    """Return the rank of every code of a format up to 16 bits (int32), and that of NaN."""
+    found = order(f)
+    ranks = np.zeros(1 << (8 if f.bits <= 8 else 16), np.int32)
+    ranks[: found.ranks.size] = found.ranks
+    return ranks, found.codes.size
+
+
+def _finite(f: Format) -> int:
+    """Return the magnitude above which the codes of a wide float are NaN; -1 where NaN is not to be told so."""
+    if f.bits <= _TABLE_BITS or not isinstance(f, FloatFormat) or f.nan == "negative_zero":
+        return -1
+    return int(f.max_code if f.inf_magnitude is None else max(f.inf_magnitude, f.max_code))
+
+
+@lru_cache(maxsize=64)
+def _itself(f: Format) -> Codes:
+    """Return every code of a format up to 16 bits."""
+    return np.arange(1 << f.bits).astype(f.storage)
+
+
 class Measurement:
     """Adds up what two tensors of one format differ in.
 
@@ -218,8 +245,8 @@ class Measurement:
         self._by_pairs = f.bits <= _PAIRS and not plan.everything
         self._geometry = Geometry.of(shape)
         self._where = np.empty(CHUNK + 1, np.int32)
-        self._counts = np.zeros(1 << 16 if self._by_pairs else 0, np.int64)
-        self._first_pair = np.zeros(self._counts.size, np.int64)
+        self._counts = np.zeros((2, 1 << 16 if self._by_pairs else 0), np.int64)
+        self._first_pair = np.zeros(self._counts.shape[1], np.int64)
         self._criteria = np.array([c.row() for c in plan.criteria]).reshape(-1, 6)
         self._needs_spacing = bool((self._criteria[:, 3] != 0).any())
         from ..kernels import compare as kernels
@@ -231,29 +258,32 @@ class Measurement:
         self._peak = np.zeros(1, np.uint64)
         self._binades = np.zeros((2048, 2))
         self._violations = np.zeros(len(plan.criteria), np.int64)
-        self._done = self._mismatches = self._zeros = 0
-        self._first: list[Mismatch] = []
+        self._done = self._mismatches = 0
+        self._step = CHUNK
+        self._zeros = np.zeros(1, np.int64)
+        self._first: list[tuple[int, int, int]] = []  # position, golden, actual
         self._worst: list[tuple[int, int, int, int]] = []  # steps, -position, golden, actual
         self._bar = -1  # steps that a mismatch must pass to be among the worst
-        if f.bits > _TABLE_BITS and isinstance(f, FloatFormat):
-            self._sign = 1 << f.magnitude_bits if f.signed else 0
-        else:
-            self._sign = -1
+        self._finite = _finite(f)
 
     def add(self, golden: Codes, actual: Codes, exact: Codes | None = None) -> None:
         """Add a piece: flat codes, and the golden values in float64 where the golden data is wide."""
-        for start in range(0, actual.size, CHUNK):
-            stop = start + CHUNK
-            self._piece(golden[start:stop], actual[start:stop], None if exact is None else exact[start:stop])
+        start = 0
+        while start < actual.size:
+            stop = start + self._step
+            found = self._piece(golden[start:stop], actual[start:stop], None if exact is None else exact[start:stop])
+            start, self._step = stop, _DENSE if found * 16 > self._step else CHUNK
 
-    def _piece(self, golden: Codes, actual: Codes, exact: Codes | None) -> None:
+    def _piece(self, golden: Codes, actual: Codes, exact: Codes | None) -> int:
+        """Add a piece that fits the caches; return how many elements differ."""
         where = self._find(golden, actual)
         if where.size:
             self._mismatches += where.size
             self._geometry.add(where, self._done)
             if len(self._first) < self.plan.kept:
-                for i in where[: self.plan.kept - len(self._first)].tolist():
-                    self._first.append(self._mismatch(self._done + i, golden[i], actual[i]))
+                g, a = golden.view(self.format.code_dtype), actual.view(self.format.code_dtype)
+                some = where[: self.plan.kept - len(self._first)].tolist()
+                self._first += [(self._done + i, int(g[i]), int(a[i])) for i in some]
         if self._by_pairs:
             if where.size:
                 kind = self.format.code_dtype
@@ -263,70 +293,89 @@ class Measurement:
         elif self.plan.everything or where.size:
             self._measure(golden, actual, where, exact)
         self._done += actual.size
+        return where.size
 
     def _find(self, golden: Codes, actual: Codes) -> Codes:
         """Return the positions of mismatches under the rules for NaN and zeros."""
         f, plan = self.format, self.plan
         g, a = golden.view(f.code_dtype), actual.view(f.code_dtype)
-        where = self._where[: self._kernels.different(g, a, self._where)]
-        if where.size:
-            at_g, at_a = g[where], a[where]
-            if isinstance(f, (FloatFormat, TaperedFormat)) and f.has_negative_zero:
-                minus = f.code_dtype.type(1 << f.magnitude_bits)
-                signed = (at_g | at_a == minus) & ((at_g == 0) | (at_a == 0))
-                self._zeros += int(np.count_nonzero(signed))
-            else:
-                signed = None
+        whole = g.size * g.itemsize // 8 * 8 // g.itemsize
+        words = g[:whole].view(np.uint64), a[:whole].view(np.uint64)
+        where = self._where[: self._kernels.different(g, a, *words, self._where)]
+        if where.size and isinstance(f, (FloatFormat, TaperedFormat)):
+            minus = 1 << f.magnitude_bits if f.has_negative_zero else 0
             if f.bits <= _TABLE_BITS:
-                table = _alike(f, plan.nan, plan.zeros)
-                if table is not None:
-                    where = where[table[at_g] != table[at_a]]
+                alike = _alike(f, plan.nan, plan.zeros)
+                if alike is not None or minus:
+                    table = _itself(f) if alike is None else alike
+                    where = where[: self._kernels.unlike(g, a, where, table, minus, self._zeros)]
+            elif self._finite >= 0:
+                alike_nan, alike_zero = plan.nan == "equal", plan.zeros == "equal"
+                kept = self._kernels.unlike_wide(g, a, where, minus, self._finite, alike_nan, alike_zero, self._zeros)
+                where = where[:kept]
             else:
-                same = np.zeros(where.size, np.bool_)
-                if plan.nan == "equal" and f.has_nan:
-                    same |= is_nan(golden[where], f) & is_nan(actual[where], f)
-                if plan.zeros == "equal" and signed is not None:
-                    same |= signed
-                where = where[~same]
+                where = self._unlike(golden, actual, where, minus)
         if plan.nan == "never" and f.has_nan:
             both = is_nan(golden, f) & is_nan(actual, f)
             both[where] = True
             where = np.flatnonzero(both).astype(np.int32)
         return where
 
+    def _unlike(self, golden: Codes, actual: Codes, where: Codes, minus: int) -> Codes:
+        """Drop positions that are alike under the rules, for formats too wide for a table."""
+        f, plan = self.format, self.plan
+        golden, actual = golden[where], actual[where]
+        same = np.zeros(where.size, np.bool_)
+        if minus:
+            g, a = golden.view(f.code_dtype), actual.view(f.code_dtype)
+            signed = (g | a == f.code_dtype.type(minus)) & (g & a == 0)
+            self._zeros += int(np.count_nonzero(signed))
+            if plan.zeros == "equal":
+                same |= signed
+        if plan.nan == "equal" and f.has_nan:
+            same |= is_nan(golden, f) & is_nan(actual, f)
+        return where[~same] if same.any() else where
+
     def _measure(self, golden: Codes, actual: Codes, where: Codes, exact: Codes | None) -> None:
         """Add the errors of a piece of a format that is not counted by pairs."""
         everything = self.plan.everything
-        g, a = (golden, actual) if everything else (golden[where], actual[where])
+        g, a = (golden, actual) if everything else (self._gathered(golden, where), self._gathered(actual, where))
         steps = self._steps(g, a)
         self._tally(g, a, steps, np.ones(g.size, np.int64), exact)
         if not where.size:
             return
-        at = where if everything else np.arange(where.size)
-        beyond = np.flatnonzero(steps[at] > np.uint64(self._bar)) if self._bar >= 0 else np.arange(at.size)
+        if everything:
+            g, a, steps = (self._gathered(v, where) for v in (g, a, steps))
+        beyond = np.flatnonzero(steps > np.uint64(self._bar)) if self._bar >= 0 else np.arange(steps.size)
         if beyond.size:
             if beyond.size > self.plan.kept:
-                beyond = beyond[np.argsort(~steps[at[beyond]], kind="stable")[: self.plan.kept]]
+                beyond = beyond[np.argsort(~steps[beyond], kind="stable")[: self.plan.kept]]
             g, a = bit_patterns(g, self.format), bit_patterns(a, self.format)
             self._worst += [
-                (int(steps[at[k]]), -(self._done + int(where[k])), int(g[at[k]]), int(a[at[k]]))
-                for k in beyond.tolist()
+                (int(steps[k]), -(self._done + int(where[k])), int(g[k]), int(a[k])) for k in beyond.tolist()
             ]
             self._worst = sorted(self._worst, reverse=True)[: self.plan.kept]
             if len(self._worst) == self.plan.kept:
                 self._bar = self._worst[-1][0]
 
+    def _gathered(self, values: Codes, where: Codes) -> Codes:
+        """Return ``values[where]`` for ascending positions."""
+        if where.size == values.size:
+            return values
+        out = np.empty(where.size, values.dtype)
+        self._kernels.gather(values.view(f"u{values.itemsize}"), where, out.view(f"u{values.itemsize}"))
+        return out
+
     def _steps(self, golden: Codes, actual: Codes) -> Codes:
         f = self.format
-        if self._sign < 0:
-            steps = distance(golden, actual, f)
+        steps = np.empty(golden.size, np.uint64)
+        g, a = golden.view(f.code_dtype), actual.view(f.code_dtype)
+        if f.bits <= _TABLE_BITS:
+            self._kernels.rank_distances(g, a, *_ranks_of(f), steps)
+        elif self._finite >= 0:
+            self._kernels.distances(g, a, 1 << (f.bits - 1) if f.signed else 0, self._finite, steps)
         else:
-            steps = np.empty(golden.size, np.uint64)
-            self._kernels.distances(golden.view(f.code_dtype), actual.view(f.code_dtype), self._sign, steps)
-            if f.has_nan:
-                ng, na = is_nan(golden, f), is_nan(actual, f)
-                steps[ng != na] = ULP_NAN
-                steps[ng & na] = 0
+            steps = distance(golden, actual, f)
         if self.plan.nan == "never" and f.has_nan:
             steps[is_nan(golden, f) & is_nan(actual, f)] = ULP_NAN
         return steps
@@ -347,6 +396,7 @@ class Measurement:
 
     def _evaluate_pairs(self) -> None:
         """Turn the counts of pairs into sums; once, at the end."""
+        self._counts = self._counts.sum(axis=0)
         pairs = np.flatnonzero(self._counts)
         golden = (pairs >> 8).astype(self.format.storage)
         actual = (pairs & 0xFF).astype(self.format.storage)
@@ -375,7 +425,7 @@ class Measurement:
             self.elements,
             self._mismatches,
             int(count[1]),
-            self._zeros,
+            int(self._zeros[0]),
             int(self._peak[0]),
             steps / self.elements if self.elements else 0.0,
             float(sums[8]),
@@ -398,7 +448,8 @@ class Measurement:
 
     def first(self) -> list[Mismatch]:
         """Return the first mismatches."""
-        return self._first
+        kind = self.format.code_dtype.type
+        return [self._mismatch(at, kind(g), kind(a)) for at, g, a in self._first]
 
     def worst(self) -> list[Mismatch]:
         """Return the worst mismatches; up to 8 bits the worst pairs of codes, each where it comes first."""
@@ -414,7 +465,7 @@ class Measurement:
         patterns = pair.view(f.code_dtype)
         g, a = (int(p) for p in patterns)
         numbers = values(pair, f).tolist()
-        repeated = int(self._counts[g << 8 | a]) if self._counts.size else 1
+        repeated = int(self._counts[g << 8 | a]) if self._counts.ndim == 1 else 1
         index = tuple(int(i) for i in np.unravel_index(at, self.shape)) if self.shape else ()
         unordered = steps == int(ULP_NAN)
         return Mismatch(index, g, a, numbers[0], numbers[1], None if unordered else steps, max(repeated, 1))
