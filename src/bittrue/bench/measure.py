@@ -22,6 +22,7 @@ ROOMS = (
     "bittrue.aie.bench",
     "bittrue.blocks.bench",
     "bittrue.comparison.bench",
+    "bittrue.studying.bench",
     "bittrue.bench.process",
 )
 
