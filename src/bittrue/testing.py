@@ -5,9 +5,10 @@ The package registers this module with pytest, which then rewrites its assertion
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .comparison import Report, compare
+if TYPE_CHECKING:  # pytest imports this module in every session: what the assertions need comes when they run
+    from .comparison import Report
 
 __all__ = ["assert_bit_true", "assert_explained"]
 
@@ -67,6 +68,8 @@ def assert_bit_true(
     ...
     """
     __tracebackhide__ = True
+    from .comparison import compare
+
     options.setdefault("format", _format_of(actual, golden))
     report = compare(golden, actual, standard, **options)
     if report.passed:
