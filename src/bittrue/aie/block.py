@@ -265,6 +265,38 @@ class block_vector:
         """Return the memory image; ``layout="register"``: bfp16's C structure, mantissas before exponents."""
         return self._blocks.tobytes(layout)
 
+    def registers(self, choices: Choices | None = None) -> list[bytes]:
+        """Return the registers that hold an MX vector, one per 64 elements, each with its fields in ascending order.
+
+        MX9, 80 bytes: 64 mantissas; the exponent of each block twice; four level-2 bytes, zero padded to eight.
+        MX6, 48 bytes: the lower four bits of 64 mantissas, the even element in the low nibble; their 64 top bits; four
+        level-2 bytes; four exponents. MX4 is held in the MX6 form (`Choices.mx4_register`). Sources: llvm-aie's
+        typedefs, UG1639.
+
+        Raises
+        ------
+        ValueError
+            For bfp16, whose register order is ``tobytes("register")``.
+
+        Examples
+        --------
+        >>> [len(r) for r in block_vector("mx6", 128, np.ones(128)).registers()]
+        [48, 48]
+        """
+        if not self.format.shifts:
+            raise ValueError(f"registers() is for MX vectors; a {self.tag} vector has tobytes('register')")
+        made = in_force(choices=choices).choices
+        codes = self.mantissas.reshape(-1, 64).astype(np.uint8)
+        exponents = self.exponents.reshape(-1, 4).astype(np.uint8)
+        level2 = np.packbits(self._blocks.level2.reshape(-1, 32).astype(np.uint8), axis=1, bitorder="little")
+        if self.format.mantissa_bits == 8:
+            parts = [codes, np.repeat(exponents, 2, axis=1), np.pad(level2, ((0, 0), (0, 4)))]
+        else:
+            wide = codes << (5 - self.format.mantissa_bits if made.mx4_register == "left" else 0)
+            nibbles = wide[:, ::2] & 15 | (wide[:, 1::2] & 15) << 4
+            parts = [nibbles, np.packbits(wide >> 4, axis=1, bitorder="little"), level2, exponents]
+        return [row.tobytes() for row in np.concatenate(parts, axis=1)]
+
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return self._blocks.__array__(dtype, copy)
 

@@ -105,6 +105,12 @@ class Choices:
         ("planes", "all low bits, then all top bits", "register form, LLVM typedefs"),
         ("msb", "contiguous, from the highest bits down", "possible; no source"),
     )
+    mx4_register: str = question(
+        14,
+        "Where do the three bits of an MX4 mantissa lie in the five of an MX6 register?",
+        ("left", "in the upper three", "derived: both share the constant of aie_api 2026's identity matrix"),
+        ("right", "in the lower three", "one reading of a comment in llvm-aie"),
+    )
     bump_254: str = question(
         15,
         "Where does a bfp16 block go that rounds beyond exponent 254?",

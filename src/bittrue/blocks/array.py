@@ -156,6 +156,11 @@ class BlockArray:
         """Codes of the elements, padding included: the other axes, then one code per element."""
         return np.ascontiguousarray(self._parts()[2].reshape(*self._data.shape[:-1], -1))
 
+    @property
+    def level2(self) -> Plain:
+        """Level-2 exponents (MX9, MX6, MX4): the other axes, then one per pair of elements."""
+        return np.ascontiguousarray(self._parts()[1].reshape(*self._data.shape[:-1], -1))
+
     def _parts(self) -> tuple[Plain, Plain, Plain]:
         return take_apart(self._data, self._format)
 
