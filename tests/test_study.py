@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import io
 import json
 import math
+import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -282,6 +284,15 @@ def test_mistakes(tmp_path: Path) -> None:
         bt.study(x, [])
     with pytest.raises(FileNotFoundError):
         bt.study(tmp_path / "absent.safetensors")
+
+
+@pytest.mark.parametrize("package", ["torch", "dask"])
+def test_a_missing_package_is_named_with_its_remedy(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (package, f"{package}.array"):
+        monkeypatch.setitem(sys.modules, name, None)  # as if it were not installed
+    monkeypatch.delitem(sys.modules, f"bittrue.{package}", raising=False)
+    with pytest.raises(ImportError, match=rf"pip install 'bittrue\[{package}\]'"):
+        importlib.import_module(f"bittrue.{package}")
 
 
 def test_the_page_in_a_browser(tmp_path: Path) -> None:

@@ -118,7 +118,8 @@ def main() -> None:
     parser.add_argument("--svg", type=Path, help="also draw the table into this file")
     svg = parser.parse_args().svg
     rows = results()
-    table = Table(padding=(0, 1, 0, 0), title="500 held-out digits, weights and activations in a format", box=box.SIMPLE_HEAD)
+    title = "500 held-out digits, weights and activations in a format"
+    table = Table(padding=(0, 1, 0, 0), title=title, box=box.SIMPLE_HEAD)
     for heading in ("format", "products"):
         table.add_column(heading)
     for heading in ("bits", "accuracy", "changed"):

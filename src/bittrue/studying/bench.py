@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import tempfile
 import time
 from importlib import util
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +26,7 @@ def rows() -> list[Row]:
     found = [Row("study", f"100 MB of float32 in {len(DEFAULT_FORMATS)} formats", _study, {"seconds": 15})]
     if util.find_spec("torch") is not None:
         found += [_torch(name) for name in ("float8_e4m3fn", "hifloat8", "mx6")]
+        found.append(_emulation())
     return found
 
 
@@ -51,3 +54,26 @@ def _torch(name: str) -> Row:
         return Case(t.numel(), lambda threads: torch_quantize(t, name), None, {"NumPy": lambda: quantize(x, name)})
 
     return throughput("bittrue.torch.quantize, CPU", name, prepare, {"times NumPy": 1 / 1.15})
+
+
+def _emulation() -> Row:
+    """A forward pass through Linear layers with rounded weights and inputs, beside the plain one."""
+
+    def prepare(size: int) -> Case:
+        import torch
+
+        from ..torch import emulate
+
+        width = 1024 if size >= 1 << 20 else 32
+        layers = [torch.nn.Linear(width, width) for _ in range(4)]
+        plain, rounding = torch.nn.Sequential(*layers), torch.nn.Sequential(*map(copy.deepcopy, layers))
+        emulate(rounding, weights="mx6", activations="mx9")
+        x = torch.randn(256, width)
+
+        def run(model: Any) -> object:
+            with torch.no_grad():
+                return model(x)
+
+        return Case(x.numel(), lambda threads: run(rounding), None, {"plain": lambda: run(plain)})
+
+    return throughput("bittrue.torch.emulate, CPU", "4 Linear layers, mx6 and mx9, batch 256", prepare)
