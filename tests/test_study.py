@@ -101,6 +101,7 @@ def test_figures_and_sizes_of_elements(granularity: str, scale: str) -> None:
     for k, cost in enumerate(found.costs):
         x, f = tensors()[cost.tensor], bt.format(ELEMENTS[k % len(ELEMENTS)])
         x = x.astype(np.float32) if x.dtype == np.float16 else np.asarray(x)
+        x = x.reshape(x.shape[0], -1) if x.ndim > 2 else x  # a convolution's weights are a matrix
         y, scales = quantized(x, f, granularity, scale)
         check(cost, x, y)
         image = bt.array(x, f).nbytes
@@ -115,6 +116,7 @@ def test_figures_and_sizes_of_blocks(name: str, scale: str) -> None:
     for cost in found.costs:
         x = tensors()[cost.tensor]
         x = np.atleast_1d(x.astype(np.float32) if x.dtype == np.float16 else x)
+        x = x.reshape(x.shape[0], -1) if x.ndim > 2 else x
         s = None
         if name == "nvfp4" and scale == "absmax":  # 6 * 448 is the largest value of NVFP4
             s = np.float32(np.abs(x).max(initial=0) / 2688) if np.abs(x).max(initial=0) else np.float32(1)
@@ -136,6 +138,7 @@ def test_the_least_squares_scale_is_the_best_of_those_it_tries() -> None:
     for granularity in ("tensor", "channel", "group:16"):
         (cost,) = bt.study({"w": x}, [f"int4@{granularity}@mse"]).costs
         least = 0.0
+        x = x.reshape(x.shape[0], -1)
         for at in groups(x, granularity):
             part = x[at].astype(np.float64)
             base = np.float32(max(np.abs(part).max() / 7, 2.0**-126)) if part.any() else np.float32(1)

@@ -54,10 +54,10 @@ def study(
     formats : iterable of Format, name or text
         ``"int8@channel"``, ``"int4@group:128@mse"`` give one format a granularity and a choice of scale of its own.
     granularity : str
-        What shares a scale: "tensor", "channel" (first axis) or "group:N" (N elements along the last axis).
+        What shares a scale: "tensor", "channel" (first axis) or "group:N" (N elements along the other axes as one).
     scale : str
         "none", "absmax", "power_of_two" or "mse". Block formats bring their own scales and ignore both arguments, but
-        for the scale of the whole tensor that NVFP4 has ("none": 1).
+        for the scale of the whole tensor that NVFP4 has ("none": 1); their blocks lie as groups do.
     include, exclude : str or iterable of str, optional
         Shell patterns of tensor names.
     threads : int, optional

@@ -16,7 +16,7 @@ from ..formats import format as find_format
 from ..kinds.block import BlockFormat, ScaledFormat
 from ..rounding import suggestion
 
-__all__ = ["SCALES", "Trial", "Pieces", "largest_precise", "parse_trial", "scales_of"]
+__all__ = ["SCALES", "Trial", "Pieces", "largest_precise", "matrix_shape", "parse_trial", "scales_of"]
 
 Values = np.ndarray[Any, Any]
 
@@ -35,7 +35,7 @@ class Trial:
     ----------
     format : Format
     granularity : str
-        "tensor", "channel" (the first axis of tensors of two and more) or "group:N" (along the last axis).
+        "tensor", "channel" (the first axis of tensors of two and more) or "group:N" (along the other axes as one).
     scale : str
         "none", "absmax" (largest magnitude to largest value; for tapered formats to the largest value with all fraction
         bits, 15 for hifloat8), "power_of_two" (the smallest that is not less) or "mse" (the best of 15 scales from
@@ -77,8 +77,7 @@ class Trial:
         """Return the bytes of a tensor's memory image and of so many scales."""
         count = math.prod(shape)
         if isinstance(self.format, BlockFormat):
-            length = shape[-1] if shape else 1
-            rows = count // length if length else 0
+            rows, length = matrix_shape(shape)
             return rows * self.format.blocks(length) * self.format.block_bytes + 4 * scales
         return image_bytes(self.format, count) + scales * SCALES[self.scale] // 8
 
@@ -113,8 +112,23 @@ def parse_trial(given: Any, granularity: str = "tensor", scale: str = "absmax") 
     return Trial(fmt, granularity, scale)
 
 
+def matrix_shape(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Return rows and their length: the first axis and all others as one, which is how convolutions are multiplied.
+
+    Examples
+    --------
+    >>> matrix_shape((64, 32, 3, 3)), matrix_shape((10,)), matrix_shape(())
+    ((64, 288), (1, 10), (1, 1))
+    """
+    count = math.prod(shape)
+    if not count:
+        return 0, 1
+    rows = shape[0] if len(shape) > 1 else 1
+    return rows, count // rows
+
+
 class Pieces:
-    """A tensor as rows along its last axis, cut into pieces, and which scale each element has.
+    """A tensor as a matrix (see `matrix_shape`), cut into pieces, and which scale each element has.
 
     Attributes
     ----------
@@ -125,8 +139,7 @@ class Pieces:
     """
 
     def __init__(self, x: Values, trial: Trial) -> None:
-        last = x.shape[-1] if x.ndim else 1
-        self.rows = x.reshape(-1, last) if x.size else x.reshape(0, 1)
+        self.rows = x.reshape(matrix_shape(x.shape))
         count, length = self.rows.shape
         block = trial.format.block_size if isinstance(trial.format, BlockFormat) else 1
         self._group = trial.group if block == 1 else None
