@@ -286,6 +286,7 @@ class block_vector:
         if not self.format.shifts:
             raise ValueError(f"registers() is for MX vectors; a {self.tag} vector has tobytes('register')")
         made = in_force(choices=choices).choices
+        parts: list[np.ndarray[Any, Any]]
         codes = self.mantissas.reshape(-1, 64).astype(np.uint8)
         exponents = self.exponents.reshape(-1, 4).astype(np.uint8)
         level2 = np.packbits(self._blocks.level2.reshape(-1, 32).astype(np.uint8), axis=1, bitorder="little")
