@@ -116,9 +116,20 @@ def _from_int(source: IntFormat, target: Format, rule: Rule) -> Plan:
             (1 << target.bits) - 1,
         )
         return _plan((_stage(integer.narrow_int, *parameters), target.code_dtype))
+    if source.bits == 8 and target.bits <= 16 and rule.rounding is not Rounding.stochastic:
+        table = _every_byte(source, target, rule)
+        if target.bits > 8:
+            return _plan((_stage(_by_pattern, table), target.code_dtype))
+        pairs = (table[None, :] | table[:, None].astype(np.uint16) << 8).reshape(-1)
+        return _plan((_stage(_by_pairs, table, pairs), target.code_dtype))
     if source.bits <= 16:
         widen = _plan((lambda src, dst, _start, _random: np.copyto(dst.view(np.float32), src), np.uint32))
         return widen + _from_float(_F32, target, rule)
+    if source.bits <= 32 and rule.rounding is not Rounding.stochastic and getattr(target, "mantissa_bits", 3) <= 21:
+        from .kernels import integer
+
+        odd = _plan((_stage(integer.int_to_float32_odd), np.uint32))
+        return odd + _from_float(_F32, target, rule)
     if source.bits <= 32:
         widen = _plan((lambda src, dst, _start, _random: np.copyto(dst.view(np.float64), src), np.uint64))
         return widen + _from_float(_F64, target, rule)
@@ -149,6 +160,12 @@ def _int_to_double(src: Array, dst: Array, nearest: int, t_lsb: int, t_sign: int
     values = dst.view(np.float64)
     np.ldexp(kept.astype(np.float64), dropped, out=values)
     np.negative(values, out=values, where=negative)
+
+
+def _every_byte(source: IntFormat, target: Format, rule: Rule) -> Array:
+    """Return the codes of all 8-bit integers in `target`, by byte."""
+    numbers = range(256) if not source.signed else [*range(128), *range(-128, 0)]
+    return np.array([exact.encode(n, target, rule, source=source) for n in numbers], target.code_dtype)
 
 
 def _widen(source: FloatFormat) -> tuple[Plan, FloatFormat]:
@@ -371,7 +388,14 @@ def _ieee(at: FloatFormat, target: FloatFormat, rule: Rule) -> Plan:
 
 
 def _by_pattern(src: Array, dst: Array, table: Array) -> None:
-    decoding.decode_table(src, table, dst)
+    decoding.decode_table(src.view(f"u{src.itemsize}"), table, dst)
+
+
+def _by_pairs(src: Array, dst: Array, table: Array, pairs: Array) -> None:
+    """Look up two bytes at a time: `pairs` has the codes of both."""
+    even = src.size & ~1
+    decoding.decode_table(src[:even].view(np.uint16), pairs, dst[:even].view(np.uint16))
+    dst[even:] = table[src[even:].view(np.uint8)]
 
 
 def _hybrid(src: Array, dst: Array, table: Array) -> None:
@@ -476,10 +500,21 @@ def decode_plan(source: Format, target: Format) -> Plan:
         first, *rest = encode_plan(_native(source), target, tables.AS_NUMPY).stages
         return Plan(((partial(_as_numbers, first[0], source), first[1]), *rest))
     if source in (_F16, _BF16, _F32, _F64):
-        return encode_plan(source, target, tables.AS_NUMPY)
+        return _widened(source, target) or encode_plan(source, target, tables.AS_NUMPY)
     assert isinstance(source, FloatFormat)
     wide = _plan((_stage(_unpack, source), np.uint64))
     return wide if target is _F64 else wide + encode_plan(_F64, target, tables.AS_NUMPY)
+
+
+def _widened(source: Format, target: Format) -> Plan | None:
+    """Return the exact steps from a float to a wider one, or None."""
+    plan, at = Plan(()), cast(FloatFormat, source)
+    while at is not target:
+        if at is _F64 or target not in (_F32, _F64):
+            return None
+        step, at = _widen(at)
+        plan += step
+    return plan
 
 
 def _copy(src: Array, dst: Array, _start: int, _random: Array) -> None:

@@ -173,11 +173,14 @@ def decode(
     length = array.shape[-1] // fmt.block_bytes * fmt.block_size
     axis = _axis(axis, array.ndim)
     target = np.dtype(dtype)
-    found = np.empty((*array.shape[:-1], length), np.float64 if target.itemsize == 8 or tensor != 1 else np.float32)
+    wide = np.dtype(np.float64 if target.itemsize == 8 or tensor != 1 else np.float32)
+    shape = (*array.shape[:-1], length)
+    direct = target == wide and axis == array.ndim - 1 and _serves(out, shape, wide)
+    found = out if out is not None and direct and not np.may_share_memory(out, array) else np.empty(shape, wide)
     from .plans import decode_flat
 
     decode_flat(array.reshape(-1), found.reshape(-1), fmt, tensor, threads)
-    return _as_values(found, target, axis, out)
+    return found if found is out else _as_values(found, target, axis, out)
 
 
 def quantize(
@@ -210,14 +213,8 @@ def quantize(
         dtype = np.dtype(np.float64)
     length, ndim = moved[-1], len(moved)
     place = _axis(axis, ndim)
-    in_place = (
-        isinstance(out, np.ndarray)
-        and out.dtype == dtype == np.float32
-        and out.flags.c_contiguous
-        and place == ndim - 1
-        and out.shape == moved
-        and length % fmt.block_size == 0
-    )
+    whole = place == ndim - 1 and length % fmt.block_size == 0
+    in_place = whole and dtype == np.float32 and _serves(out, moved, dtype)
     if rows.dtype != object and tensor == 1 and dtype != np.float64:
         found = out if in_place else np.empty((*moved[:-1], rows.shape[-1]), np.float32)
         assert found is not None
@@ -334,6 +331,17 @@ def _output(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any], source: Arra
     if source.dtype != object and np.may_share_memory(out, source) and np.shares_memory(out, source):
         raise ValueError("out overlaps the input; pass separate memory")
     return out if out.flags.c_contiguous else np.empty(shape, dtype)
+
+
+def _serves(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
+    """Whether a kernel may write into `out` itself."""
+    return (
+        isinstance(out, np.ndarray)
+        and out.dtype == dtype
+        and out.shape == shape
+        and out.flags.c_contiguous
+        and out.flags.writeable
+    )
 
 
 def _deliver(result: Array, out: Array | None) -> Array:

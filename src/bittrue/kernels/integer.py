@@ -185,3 +185,23 @@ def int_to_float64_odd(src: Any, dst: Any) -> None:
         bits = or_(add(lshr(aligned, 11), shl(sub(lit(u, 1023 + 62), zeros), 52)), sticky)
         bits = or_(bits, select(negative, shl(lit(u, 1), 63), lit(u, 0)))
         dst[i] = select(eq(magnitude, 0), lit(u, 0), bits)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def int_to_float32_odd(src: Any, dst: Any) -> None:
+    """int32 or uint32 to float32 bit patterns (uint32), rounded to odd: exact if the magnitude has at most 24 bits.
+
+    A later rounding to at most 22 significand bits then is a single rounding of the integer.
+    """
+    widest_vectors()
+    for i in range(src.size):
+        negative = src[i] < 0
+        u = lit(np.uint32(0), src[i])
+        magnitude = select(negative, sub(lit(u, 0), u), u)
+        zeros = leading_zeros(magnitude)
+        aligned = shl(magnitude, and_(zeros, 31))
+        sticky = select(ne(and_(aligned, 0xFF), 0), lit(u, 1), lit(u, 0))
+        # the hidden bit of the aligned significand adds the last unit to the exponent field
+        bits = or_(add(lshr(aligned, 8), shl(sub(lit(u, 127 + 30), zeros), 23)), sticky)
+        bits = or_(bits, select(negative, shl(lit(u, 1), 31), lit(u, 0)))
+        dst[i] = select(eq(magnitude, 0), lit(u, 0), bits)
