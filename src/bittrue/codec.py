@@ -25,7 +25,7 @@ __all__ = ["decode", "encode", "quantize"]
 
 Array = np.ndarray[Any, Any]
 
-_CHUNK = 1 << 15  # elements per pass where a plan has several stages: all scratch stays in the second-level cache
+_CHUNK = 1 << 16  # elements per pass where a plan has several stages: all scratch stays in the second-level cache
 _PER_THREAD = 1 << 17  # elements below which another thread costs more than it brings
 _NO_RANDOM = np.empty(0, np.uint32)
 _SOURCES = {

@@ -27,7 +27,7 @@ Run = Callable[[Array, Array, int, Array], object]
 
 _F16, _BF16, _F32, _F64 = (cast(FloatFormat, format(n)) for n in ("float16", "bfloat16", "float32", "float64"))
 
-_BLOCK = 1 << 15
+_BLOCK = 1 << 17
 _NOTHING = np.empty(0, np.uint32)
 _TO_ODD = Rule(rounding=Rounding.odd, overflow=Overflow.saturate_finite)
 
@@ -305,7 +305,8 @@ def _last(at: FloatFormat, target: Format, rule: Rule) -> Plan:
         shift = tables.sticky_shift(target, at)
         assert shift is not None
         table = tables.sticky_table(target, lenient, at, shift)
-        return before + _plan((_stage(encoding.encode_sticky, table, shift), target.code_dtype))
+        run = _stage(encoding.encode_sticky, table, shift) if shift else _stage(_by_pattern, table)
+        return before + _plan((run, target.code_dtype))
     assert isinstance(target, FloatFormat)
     plan = _ieee(at, target, lenient)
     if not target.zero:
