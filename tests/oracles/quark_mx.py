@@ -1,8 +1,8 @@
 """MX9, MX6 and OCP MX against amd-quark and torchao: a script, for both need gigabytes (run it in a venv of its own).
 
-    python -m venv /tmp/oracles
-    /tmp/oracles/bin/pip install torch==2.13.0 amd-quark==0.13 transformers torchao==0.18.0 -e .
-    /tmp/oracles/bin/python tests/oracles/quark_mx.py
+    python -m venv .venv-oracles
+    .venv-oracles/bin/pip install torch==2.13.0 amd-quark==0.13 transformers torchao==0.18.0 -e .
+    .venv-oracles/bin/python tests/oracles/quark_mx.py
 
 Seen on 30 November 2026: 0 of 640 000 values and 0 of 80 000 blocks differ.
 
