@@ -5,11 +5,13 @@
 #   make bench     install, then measure this machine
 #   make clean     remove build output and caches;  make distclean: also the environment
 #
-# PYTHON=python3.12 chooses the interpreter of a new environment, WORKERS=8 the number of test processes.
+# PYTHON=python3.12 chooses the interpreter of a new environment, WORKERS=8 the number of test processes,
+# TORCH=torch==2.13.0 installs PyTorch for the tests that use it (without it they skip).
 # Paths are relative throughout, so that a clone's own path may contain spaces.
 
 PYTHON ?= python3
 WORKERS ?= 2
+TORCH ?=
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --quiet --disable-pip-version-check
@@ -22,7 +24,7 @@ help:
 demo: $(VENV)/installed
 	@$(PY) examples/digits/demo.py
 
-test: $(VENV)/dev
+test: $(VENV)/dev $(if $(TORCH),$(VENV)/torch)
 	@$(PY) -m ruff check .
 	@$(PY) -m mypy
 	@$(PY) -m pytest -n $(WORKERS)
@@ -49,6 +51,11 @@ $(VENV)/installed: pyproject.toml $(VENV)/created
 $(VENV)/dev: pyproject.toml $(VENV)/installed
 	@echo "Installing the development tools ..."
 	@$(PIP) install --group dev
+	@touch $@
+
+$(VENV)/torch: $(VENV)/dev
+	@echo "Installing $(TORCH) ..."
+	@$(PIP) install '$(TORCH)'
 	@touch $@
 
 clean:

@@ -1,6 +1,6 @@
 """Train the digits network in plain NumPy; write digits.safetensors and test_set.npz beside this file.
 
-Needs scikit-learn for its digits data (`make test` installs it) and takes a few seconds. A second run on the
+Needs scikit-learn for its digits data (`pip install scikit-learn`) and takes a few seconds. A second run on the
 same machine writes the same bytes; another CPU may sum in another order and end at slightly other weights.
 """
 
