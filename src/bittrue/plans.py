@@ -314,7 +314,8 @@ def _last(at: FloatFormat, target: Format, rule: Rule) -> Plan:
         assert shift is not None
         table = tables.sticky_table(target, lenient, at, shift)
         limit = at.code_dtype.type(exact.encode(2 * target.min_normal, at))
-        plan = _plan((_stage(_then_below, plan.stages[0][0], limit, table, shift), target.code_dtype))
+        run = _stage(_then_below, plan.stages[0][0], limit, table, shift)
+        plan = _plan((run, target.code_dtype))
     return before + plan
 
 
@@ -327,8 +328,8 @@ def _by_arithmetic(at: FloatFormat, target: FloatFormat | TaperedFormat) -> bool
 def _then_below(src: Array, dst: Array, encode: Run, limit: Any, table: Array, shift: int) -> None:
     for start in range(0, src.size, _BLOCK):  # the second pass finds the block in the cache
         part, out = src[start : start + _BLOCK], dst[start : start + _BLOCK]
-        encode(part, out, 0, _NOTHING)
-        encoding.replace_below(part, out, limit, table, shift)
+        if encode(part, out, 0, _NOTHING):
+            encoding.replace_below(part, out, limit, table, shift)
 
 
 def _magnitude(at: FloatFormat) -> Run:
@@ -382,6 +383,7 @@ def _ieee(at: FloatFormat, target: FloatFormat, rule: Rule) -> Plan:
         zero_neg=target.with_sign(0, True),
         flush_below=flush_below,
         daz=int(rule.flush_inputs),
+        below=int(not target.zero),
         **results,
     )
     kernel = _narrow if narrow else encoding.encode_ieee
@@ -403,8 +405,8 @@ def _hybrid(src: Array, dst: Array, table: Array) -> None:
     encoding.encode_hybrid32(src.view(np.uint16), dst, table)
 
 
-def _narrow(src: Array, dst: Array, parameters: Array) -> None:
-    encoding.encode_narrow(src.view(parameters.dtype), dst, parameters)
+def _narrow(src: Array, dst: Array, parameters: Array) -> object:
+    return encoding.encode_narrow(src.view(parameters.dtype), dst, parameters)
 
 
 def _flushes(rule: Rule) -> bool:

@@ -64,6 +64,7 @@ def ieee_parameters(
     flush_below: int = 0,
     daz: int = 0,
     max_code_neg: int | None = None,
+    below: int = 0,
 ) -> np.ndarray:
     """Return the parameter array of `encode_ieee` and `encode_narrow`: one number per name, in the type of the lanes.
 
@@ -94,6 +95,8 @@ def ieee_parameters(
         Magnitude codes below it become zero (the smallest normal code, or 0).
     daz : int
         1: source subnormals count as zero of their sign.
+    below : int
+        1: `encode_narrow` says whether it met magnitudes under the lowest normal binade.
     """
     dtype = np.dtype(lanes)
     width = dtype.itemsize * 8
@@ -139,7 +142,7 @@ def ieee_parameters(
         sign_bit,
         nan_pos,
         nan_neg,
-        0 if symmetric and not flush_below and not daz else 1,
+        0 if symmetric and not (flush_below or daz or below) else 1,
         hidden - 1 if daz else 0,
         max(flush_below, 1),
         zero_neg,
@@ -232,7 +235,7 @@ def encode_ieee(src: Any, dst: Any, parameters: Any) -> None:
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def encode_narrow(src: Any, dst: Any, parameters: Any) -> None:
+def encode_narrow(src: Any, dst: Any, parameters: Any) -> Any:
     """Encode like `encode_ieee`, in lanes of half the source's width.
 
     `src` is the source viewed as pairs (lower half, upper half): float32 as uint16, float64 as uint32, twice as long as
@@ -240,24 +243,39 @@ def encode_narrow(src: Any, dst: Any, parameters: Any) -> None:
     half becomes a sticky bit below the doubled upper half, which is exact for every rule if the target has at least one
     fraction bit less than the upper half.  A target that is the upper half itself (bfloat16 from float32: ``drop=0``
     and ``emin=1``) is exact too: there the lower half is the dropped part.
+
+    Returns whether a magnitude under the lowest normal binade was met, if `parameters` were made with ``below=1``.
     """
     widest_vectors()
     p = parameters
     upper = p[3] == 0 and p[5] == 1
     one = p[26]
+    shift = p[5]
+    back = sub(p[7], shift)
     binades = (p[0], p[1], p[2], p[3], p[4], p[6], p[7])
     rule = (p[8], p[9], p[10], p[11])
     codes = (p[2], p[12], p[13], p[14], p[15], p[16], p[17], p[18])
     more = (p[20], p[21], p[22], p[23], p[24], p[25])
-    if p[19]:
+    normal = add(p[3], p[1])
+    found = lit(one, 0)
+    if p[19] and p[3]:
         for i in range(dst.size):
             low = src[2 * i]
             u = src[2 * i + 1]
             negative = lt_signed(u, 0)
             a = or_(shl(u, 1), min_(low, one))
+            found = or_(found, select(lt(a, normal), one, lit(u, 0)))
             kept, rest = _split(a, binades)
-            rest = select(upper, low, rest)
             dst[i] = _general(_round(kept, rest, negative, rule), a, negative, codes, more)
+    elif p[19]:  # the exponent range of the source: one shift for all
+        for i in range(dst.size):
+            low = src[2 * i]
+            u = src[2 * i + 1]
+            negative = lt_signed(u, 0)
+            a = or_(shl(u, 1), min_(low, one))
+            found = or_(found, select(lt(a, normal), one, lit(u, 0)))
+            rest = select(upper, low, shl(a, back))
+            dst[i] = _general(_round(lshr(a, shift), rest, negative, rule), a, negative, codes, more)
     elif not upper:
         for i in range(dst.size):
             low = src[2 * i]
@@ -273,6 +291,7 @@ def encode_narrow(src: Any, dst: Any, parameters: Any) -> None:
             negative = lt_signed(u, 0)
             a = or_(shl(u, 1), min_(low, one))
             dst[i] = _symmetric(_round(lshr(a, 1), low, negative, rule), a, negative, codes)
+    return found != 0
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -326,19 +345,13 @@ def replace_below(src: Any, dst: Any, limit: Any, table: Any, shift: Any) -> Non
     """Encode by a sticky table what lies below `limit`, and leave the other codes as they are.
 
     For formats without zero, whose lowest binade is no subnormal one.  `src` is uint32 (float32 patterns), `limit` the
-    uint32 pattern of a magnitude; `table` and `shift` as in `encode_sticky`.  Such values are rare, so they are counted
-    first, in vectors.
+    uint32 pattern of a magnitude; `table` and `shift` as in `encode_sticky`.
     """
-    widest_vectors()
-    found = np.uint32(0)
+    mask = sub(shl(lit(limit, 1), lit(limit, shift)), 1)
     for i in range(src.size):
-        found = or_(found, select(lt(and_(src[i], 0x7FFFFFFF), limit), limit, lit(limit, 0)))
-    if found != 0:
-        mask = sub(shl(lit(limit, 1), lit(limit, shift)), 1)
-        for i in range(src.size):
-            u = src[i]
-            if and_(u, 0x7FFFFFFF) < limit:
-                dst[i] = table[or_(lshr(u, lit(u, shift)), select(ne(and_(u, mask), 0), lit(u, 1), lit(u, 0)))]
+        u = src[i]
+        if and_(u, 0x7FFFFFFF) < limit:
+            dst[i] = table[or_(lshr(u, lit(u, shift)), select(ne(and_(u, mask), 0), lit(u, 1), lit(u, 0)))]
 
 
 @njit(nogil=True, error_model="numpy")
