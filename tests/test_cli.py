@@ -598,7 +598,7 @@ def test_an_interrupt_leaves_nothing_behind(run, model, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("bittrue.cli.convert._Bar.show", interrupt)
+    monkeypatch.setattr("bittrue.cli.progress.Bar.show", interrupt)
     before = sorted(os.listdir(model.parent))
     code, out, err = run("convert", model, "--to", "half")
     assert (code, out, err) == (130, "", "\n")

@@ -9,10 +9,9 @@ from typing import Any
 from ..comparison import Mismatch, Report, TensorReport, compare
 from ..comparison.report import code_text, ulp_text, value_text
 from ..formats import Format
-from .convert import _Bar as Bar
-from .convert import _middle as middle
-from .convert import _shape as parse_shape
-from .output import console, print_json, table
+from .arguments import parse_shape
+from .output import console, middle, print_json, table
+from .progress import Bar
 
 __all__ = ["compare_files"]
 

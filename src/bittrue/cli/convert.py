@@ -5,10 +5,9 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-import sys
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..convert import TensorReport
 from ..convert import convert as run_convert
@@ -16,15 +15,13 @@ from ..files import INDEX_SUFFIX
 from ..formats import Format, format
 from ..kinds.block import BlockFormat, BlockRule
 from ..rounding import Rule
-from .output import console, print_json, table
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
+from .arguments import checkpoint_of, parse_shape
+from .output import console, middle, print_json, table
+from .progress import Bar
 
 __all__ = ["convert"]
 
 _RAW = (".bin", ".raw")
-_PATIENCE = 0.5  # seconds of silence before the progress bar appears
 
 
 def convert(
@@ -52,17 +49,17 @@ def convert(
         f = convention_of(f, convention)
     elif axis is not None or convention is not None:
         raise ValueError(f"--axis and --convention are for block formats, not for {f.name}")
-    source = _inside(source)
+    source = checkpoint_of(source)
     if source.lower().endswith(_RAW) and source_format is None:
         raise ValueError(f"{source}: a raw file does not tell its format; give --format (and --shape)")
     target = output or default_output(source, f)
-    shape, about = _shape(source_shape), ""
+    shape, about = parse_shape(source_shape), ""
     if product is not None:
         from .rules import file_rule
 
         rule, about = file_rule(source, product, mode, f.name, include, exclude, source_format, shape)
     started = time.perf_counter()
-    with _Bar() as bar:
+    with Bar() as bar:
         reports = run_convert(
             source,
             target,
@@ -115,67 +112,6 @@ def default_output(source: str, f: Format) -> str:
     return f"{stem}.{f.name}{suffix}"
 
 
-def _inside(source: str) -> str:
-    """Return the index of a sharded checkpoint where `source` is its folder."""
-    if not os.path.isdir(source):
-        return source
-    found = [name for name in sorted(os.listdir(source)) if name.lower().endswith(INDEX_SUFFIX)]
-    if len(found) != 1:
-        raise ValueError(f"{source}: is a folder with {len(found)} files *{INDEX_SUFFIX}; name the file to convert")
-    return os.path.join(source, found[0])
-
-
-def _shape(text: str | None) -> tuple[int, ...] | None:
-    if text is None:
-        return None
-    try:
-        return tuple(int(part) for part in text.lower().replace("x", ",").split(",") if part.strip())
-    except ValueError:
-        raise ValueError(f"--shape {text!r} is not a shape; expected sizes such as 64,128") from None
-
-
-class _Bar:
-    """A progress bar on stderr that appears when the work takes long, and only on a terminal."""
-
-    def __init__(self) -> None:
-        self._started = time.monotonic()
-        self._progress: Progress | None = None
-        self._task: Any = None
-        self._wanted = sys.stderr.isatty()
-
-    def __enter__(self) -> _Bar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._progress is not None:
-            self._progress.stop()
-
-    def show(self, name: str, done: int, total: int) -> None:
-        """Take the news from `bittrue.convert`."""
-        if not self._wanted:
-            return
-        if self._progress is None:
-            if time.monotonic() - self._started < _PATIENCE:
-                return
-            self._start(total)
-        assert self._progress is not None
-        self._progress.update(self._task, completed=done, description=_middle(name, 32))
-
-    def _start(self, total: int) -> None:
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-        self._progress = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            TaskProgressColumn(),
-            TimeRemainingColumn(),
-            console=console(stderr=True),
-            transient=True,
-        )
-        self._task = self._progress.add_task("", total=total)
-        self._progress.start()
-
-
 # --- report -----------------------------------------------------------------------------------------------------------
 
 
@@ -190,7 +126,7 @@ def _print_table(reports: Sequence[TensorReport]) -> None:
     room = max(screen.width - used, 12)
     shown = table("tensor", *_FIGURES, right=_FIGURES, padding=0)
     for report, row in zip(reports, rows):
-        shown.add_row(_middle(report.name, room), *row, style=None if report.converted else "dim")
+        shown.add_row(middle(report.name, room), *row, style=None if report.converted else "dim")
     shown.add_section()
     shown.add_row("total", *total, style="bold")
     screen.print(shown)
@@ -238,14 +174,6 @@ def _amount(count: int) -> str:
         if count_ < 999.5:
             return f"{count_:.{2 if count_ < 9.995 else 1 if count_ < 99.95 else 0}f}{unit}"
     return f"{count:.3g}"
-
-
-def _middle(name: str, width: int) -> str:
-    """Cut a tensor's name in its middle: both of its ends tell it from the others."""
-    if len(name) <= width:
-        return name
-    left = (width - 2) // 3
-    return f"{name[:left]}..{name[len(name) - (width - 2 - left):]}"
 
 
 def _count_words(reports: Sequence[TensorReport]) -> str:

@@ -6,9 +6,9 @@ from typing import Any
 
 from ..diagnosis import Diagnosis, diagnose
 from ..diagnosis.result import percent
-from .convert import _Bar as Bar
-from .convert import _shape as parse_shape
+from .arguments import parse_shape
 from .output import console, print_json, table
+from .progress import Bar
 
 __all__ = ["diagnose_files"]
 

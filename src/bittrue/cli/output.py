@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["COLOURS", "console", "print_json", "table"]
+__all__ = ["COLOURS", "console", "middle", "print_json", "table"]
 
 #: One colour for each field of a code, wherever it is drawn.
 COLOURS = {
@@ -59,6 +59,14 @@ def table(*columns: str, right: Iterable[str] = (), title: str | None = None, **
     for name in columns:
         made.add_column(name, justify="right" if name in right else "left", no_wrap=True, overflow="ellipsis")
     return made
+
+
+def middle(name: str, width: int) -> str:
+    """Cut a tensor's name in its middle: both of its ends tell it from the others."""
+    if len(name) <= width:
+        return name
+    left = (width - 2) // 3
+    return f"{name[:left]}..{name[len(name) - (width - 2 - left):]}"
 
 
 def print_json(data: object) -> None:

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 
 from ..files import AtomicFile
 from ..studying import DEFAULT_FORMATS, Study, study
-from .convert import _Bar as Bar
-from .convert import _inside as inside
-from .convert import _middle as middle
-from .output import console, print_json, table
+from .arguments import checkpoint_of
+from .output import console, middle, print_json, table
+from .progress import Bar
 
 __all__ = ["study_file"]
 
@@ -35,7 +34,7 @@ def study_file(
     as_json_text: bool,
 ) -> bool:
     """Study a file, print what was found, and return whether every tensor could be studied."""
-    source = inside(source)
+    source = checkpoint_of(source)
     for output in (html, csv):
         if output is not None:
             AtomicFile(output, force).check()
