@@ -310,6 +310,9 @@ def test_chunks_and_pieces(tmp_path: Path, fmt: str, container: str) -> None:
         pieces = [chunk.copy() for chunk in reader.chunks("x", 32)]
         assert [p.size for p in pieces] == [32, 32, 13]
         assert np.concatenate(pieces).tobytes() == codes.tobytes()
+        for start, stop in ((0, 77), (16, 64), (48, 77), (64, 64), (32, 33)):
+            pieces = [chunk.copy() for chunk in reader.chunks("x", 16, start, stop)]
+            assert np.concatenate([codes.reshape(-1)[:0], *pieces]).tobytes() == codes.reshape(-1)[start:stop].tobytes()
         image = b"".join(part.tobytes() for part in reader.raw("x", 16))
         assert image == Array(codes, f).tobytes()
         turns = [reader.chunks("x", 16), reader.chunks("x", 16)]
@@ -318,6 +321,9 @@ def test_chunks_and_pieces(tmp_path: Path, fmt: str, container: str) -> None:
                 assert (a.view(f.code_dtype) == b.view(f.code_dtype)).all()
         with pytest.raises(ValueError, match="elements=10 must be a positive multiple of 16"):
             next(reader.chunks("x", 10))
+        for start, stop in ((8, 16), (16, 78), (32, 16)):
+            with pytest.raises(ValueError, match=f"start={start}, stop={stop}"):
+                reader.chunks("x", 16, start, stop)
 
 
 def test_writer_refuses_what_was_not_announced(tmp_path: Path) -> None:
@@ -786,6 +792,31 @@ def test_sharded_checkpoints_read_as_one(tmp_path: Path) -> None:
         assert reader.metadata == {"format": "pt"} and reader["a"].shape == (2, 3)
         assert sum(chunk.size for chunk in reader.chunks("a", 16)) == 6
         assert next(reader.raw("c")).tobytes() == bytes([0x10, 0x32, 0x54, 0x76])
+
+
+def unknown_dtype(path: Path, name: str, dtype: str = "F9_FUTURE") -> None:
+    """Make a tensor of a safetensors file one of a dtype that nobody knows."""
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    header[name]["dtype"] = dtype
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data[8 + length :])
+
+
+def test_unknown_dtypes_are_listed_on_request(tmp_path: Path) -> None:
+    index = sharded(tmp_path)
+    shard = tmp_path / "m-1-of-2.safetensors"
+    unknown_dtype(shard, "a")
+    for path in (index, shard):
+        with pytest.raises(FileError, match="'a': dtype 'F9_FUTURE' is not one of"):
+            load(path)
+        with open_tensors(path, lenient=True) as reader:
+            assert reader.unsupported == {"a": ("a", "F9_FUTURE", (2, 3), 24)} and "a" not in reader.tensors
+            assert reader.read("b").tolist() == [1, 1, 1, 1]
+    unknown_dtype(shard, "a", [])  # damage, not a dtype
+    with pytest.raises(FileError, match=r"dtype \[\] is not one of"):
+        open_tensors(shard, lenient=True)
 
 
 @pytest.mark.parametrize(

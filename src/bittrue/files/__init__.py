@@ -12,7 +12,7 @@ from ..array import Array
 from ..blocks.array import BlockArray
 from ..formats import Format
 from ..formats import format as _format
-from .base import ExistingFileError, FileError, MissingFileError, Path, Reader, TensorInfo, check_shape
+from .base import ExistingFileError, FileError, MissingFileError, Path, Reader, TensorInfo, Unsupported, check_shape
 from .npy import NpyReader, NpzReader
 from .raw import RawReader
 from .safetensors import SafetensorsReader
@@ -27,6 +27,7 @@ __all__ = [
     "Reader",
     "Writer",
     "TensorInfo",
+    "Unsupported",
     "FileError",
     "ExistingFileError",
     "MissingFileError",
@@ -144,8 +145,21 @@ def load(
         return {name: reader.read(name) for name in wanted}
 
 
-def open_tensors(path: Path, *, format: Format | str | None = None, shape: tuple[int, ...] | None = None) -> Reader:
-    """Open a file of tensors to read them piece by piece; parameters as in `load`.
+def open_tensors(
+    path: Path,
+    *,
+    format: Format | str | None = None,
+    shape: tuple[int, ...] | None = None,
+    lenient: bool = False,
+) -> Reader:
+    """Open a file of tensors to read them piece by piece.
+
+    Parameters
+    ----------
+    path, format, shape
+        As in `load`.
+    lenient : bool
+        List tensors of a safetensors dtype that is not known as `Reader.unsupported`, instead of raising.
 
     Returns
     -------
@@ -180,8 +194,8 @@ def open_tensors(path: Path, *, format: Format | str | None = None, shape: tuple
     if given is not None:
         raise ValueError(f"format={given.name!r} is for .npy, .bin and .raw files; a {suffix} file tells its formats")
     if suffix == INDEX_SUFFIX:
-        return ShardedReader(path)
-    return NpzReader(path) if suffix == ".npz" else SafetensorsReader(path)
+        return ShardedReader(path, lenient)
+    return NpzReader(path) if suffix == ".npz" else SafetensorsReader(path, lenient)
 
 
 def _stem(path: Path) -> str:

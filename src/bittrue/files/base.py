@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from ..rounding import suggestion
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["ExistingFileError", "FileError", "MissingFileError", "Reader", "TensorInfo"]
+__all__ = ["ExistingFileError", "FileError", "MissingFileError", "Reader", "TensorInfo", "Unsupported"]
 
 Codes = np.ndarray[Any, Any]
 Path = str | os.PathLike[str]
@@ -116,6 +116,15 @@ class TensorInfo:
         return image_bytes(self.format, self.elements)
 
 
+class Unsupported(NamedTuple):
+    """A tensor of a file whose dtype has no format here: it is listed, and cannot be read."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    nbytes: int
+
+
 def check_shape(shape: object, itemsize: int = 1) -> tuple[int, ...]:
     """Return `shape` as a tuple if an array can have it, else raise `ValueError`."""
     if not isinstance(shape, (tuple, list)) or not all(type(n) is int or isinstance(n, np.integer) for n in shape):
@@ -186,6 +195,10 @@ class Section:
         self._at += count
         return count
 
+    def skip(self, count: int) -> None:
+        """Go on so many bytes further."""
+        self._at += count
+
 
 class Reader:
     """An open file of tensors, read piece by piece. Use it in a ``with`` statement; not for several threads at once.
@@ -197,12 +210,15 @@ class Reader:
         In the order of the file.
     metadata : dict of str to str
         Free text that the file carries (safetensors only).
+    unsupported : dict of str to Unsupported
+        Tensors of unknown dtypes; empty unless the file was opened with ``lenient=True``.
     """
 
     def __init__(self, path: Path, tensors: dict[str, TensorInfo], metadata: dict[str, str] | None = None) -> None:
         self.path = os.fspath(path)
         self.tensors = tensors
         self.metadata = dict(metadata or {})
+        self.unsupported: dict[str, Unsupported] = {}
 
     @property
     def names(self) -> list[str]:
@@ -250,6 +266,18 @@ class Reader:
         """Check what can be checked only after the last byte (checksums)."""
 
     def _fill(self, info: TensorInfo, stream: Stream, buffer: Codes) -> None:
+        self._read(info, stream, buffer)
+        self._settle(info, buffer)
+
+    def _skip(self, info: TensorInfo, stream: Stream, count: int) -> None:
+        if isinstance(stream, Section):
+            stream.skip(count)
+            return
+        scratch = np.empty(min(count, 1 << 20), np.uint8)
+        for start in range(0, count, 1 << 20):
+            self._read(info, stream, scratch[: min(1 << 20, count - start)])
+
+    def _read(self, info: TensorInfo, stream: Stream, buffer: Codes) -> None:
         view, done = buffer.data, 0
         with explained(self._of(info)):
             while done < len(view):
@@ -257,7 +285,6 @@ class Reader:
                 if not count:
                     raise FileError(f"{self._of(info)}: the file ends {len(view) - done} bytes too early")
                 done += count
-        self._settle(info, buffer)
 
     def _of(self, info: TensorInfo) -> str:
         return f"{self.path}, tensor {info.name!r}"
@@ -278,35 +305,45 @@ class Reader:
             raise ValueError(f"size={size!r} must be a positive multiple of 16 bytes")
         return self._pieces(info, size)
 
-    def _pieces(self, info: TensorInfo, size: int) -> Iterator[Codes]:
-        """Yield the memory image in pieces of `size` bytes, a multiple of the item size."""
-        buffer = np.empty(min(size, info.nbytes), np.uint8)
+    def _pieces(self, info: TensorInfo, size: int, begin: int = 0, end: int | None = None) -> Iterator[Codes]:
+        """Yield bytes `begin` to `end` of the memory image in pieces of `size`, all multiples of the item size."""
+        last = info.nbytes if end is None else min(end, info.nbytes)
+        buffer = np.empty(min(size, max(last - begin, 0)), np.uint8)
         with explained(self._of(info)):
             opened = self._open(info)
         with opened as stream:
-            for start in range(0, info.nbytes, size):
-                part = buffer[: min(size, info.nbytes - start)]
+            self._skip(info, stream, begin)
+            for start in range(begin, last, size):
+                part = buffer[: min(size, last - start)]
                 self._fill(info, stream, part)
                 yield part
-            with explained(self._of(info)):
-                self._end(info, stream)
+            if last == info.nbytes:
+                with explained(self._of(info)):
+                    self._end(info, stream)
 
-    def chunks(self, name: str, elements: int = 1 << 20) -> Iterator[Codes]:
+    def chunks(
+        self, name: str, elements: int = 1 << 20, start: int = 0, stop: int | None = None
+    ) -> Iterator[Codes]:
         """Yield a tensor's codes in C order, `elements` (a multiple of 16) at a time.
 
         Each piece is a flat array of ``format.storage`` whose memory the next piece may reuse; memory use does not
-        depend on the size of the file.
+        depend on the size of the file. `start` and `stop` choose a part of the elements; `start` is a multiple of 16.
         """
         info = self[name]
         if isinstance(info.format, BlockFormat):
             raise ValueError(f"{self._of(info)}: {info.format.name} has no codes of single elements; use raw or read")
         if elements <= 0 or elements % 16:
             raise ValueError(f"elements={elements!r} must be a positive multiple of 16")
-        return self._code_pieces(info, elements)
+        last = info.elements if stop is None else stop
+        if start % 16 or not 0 <= start <= last <= info.elements:
+            raise ValueError(
+                f"start={start!r}, stop={stop!r}: start must be a multiple of 16, both from 0 to {info.elements}"
+            )
+        return self._code_pieces(info, elements, start, last)
 
-    def _code_pieces(self, info: TensorInfo, elements: int) -> Iterator[Codes]:
-        left = info.elements
-        for data in self._pieces(info, image_bytes(info.format, elements)):
+    def _code_pieces(self, info: TensorInfo, elements: int, start: int, stop: int) -> Iterator[Codes]:
+        left, of = stop - start, info.format
+        for data in self._pieces(info, image_bytes(of, elements), image_bytes(of, start), image_bytes(of, stop)):
             count = min(elements, left)
             yield self._codes(info, data, count)
             left -= count

@@ -187,13 +187,13 @@ class _NumpyOrder(Reader):
         columns = data.view(np.dtype((np.void, info.format.storage.itemsize))).reshape(info.shape[::-1])
         return np.ascontiguousarray(columns.T).reshape(-1).view(np.uint8)
 
-    def _pieces(self, info: TensorInfo, size: int) -> Iterator[Codes]:
+    def _pieces(self, info: TensorInfo, size: int, begin: int = 0, end: int | None = None) -> Iterator[Codes]:
         """Yield the memory image in pieces; a tensor in Fortran order is read as a whole."""
         if not self._layouts[info.name].fortran:
-            yield from super()._pieces(info, size)
+            yield from super()._pieces(info, size, begin, end)
             return
-        data = self.image(info.name)
-        for start in range(0, data.size, size):
+        data = self.image(info.name)[:end]
+        for start in range(begin, data.size, size):
             yield data[start : start + size]
 
 

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, NamedTuple
 from ..blocks.array import image_shape as block_image_shape
 from ..formats import Format, format
 from ..kinds.block import BlockFormat
-from .base import FileError, FileReader, Path, Sink, TensorInfo, check_shape, image_bytes, kept_open
+from .base import FileError, FileReader, Path, Sink, TensorInfo, Unsupported, check_shape, image_bytes, kept_open
 from .spec import axis_from_json, format_from_json, format_to_json
 
 __all__ = ["SafetensorsReader", "SafetensorsSink", "loads"]
@@ -79,22 +79,25 @@ def loads(text: bytes, path: Path, what: str) -> Any:
 
 
 class _Entry(NamedTuple):
-    info: TensorInfo
+    info: TensorInfo | Unsupported
     begin: int
     end: int
 
 
 class SafetensorsReader(FileReader):
-    """Reader of one .safetensors file."""
+    """Reader of one .safetensors file; a `lenient` one lists tensors of unknown dtypes as `unsupported`."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, lenient: bool = False) -> None:
         with kept_open(path) as file:
-            entries, metadata, data = _read_header(file, path)
+            entries, metadata, data = _read_header(file, path, lenient)
         offsets = {name: data + entry.begin for name, entry in entries.items()}
-        super().__init__(path, file, offsets, {name: entry.info for name, entry in entries.items()}, metadata)
+        infos = {name: entry.info for name, entry in entries.items()}
+        tensors = {name: info for name, info in infos.items() if isinstance(info, TensorInfo)}
+        super().__init__(path, file, offsets, tensors, metadata)
+        self.unsupported = {name: info for name, info in infos.items() if isinstance(info, Unsupported)}
 
 
-def _read_header(file: BinaryIO, path: Path) -> tuple[dict[str, _Entry], dict[str, str], int]:
+def _read_header(file: BinaryIO, path: Path, lenient: bool) -> tuple[dict[str, _Entry], dict[str, str], int]:
     size = file.seek(0, 2)
     file.seek(0)
     start = file.read(8)
@@ -115,18 +118,18 @@ def _read_header(file: BinaryIO, path: Path) -> tuple[dict[str, _Entry], dict[st
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
         raise FileError(f"{path}: __metadata__ must map names to strings")
     typed = loads(metadata.pop(KEY).encode(), path, f"metadata {KEY!r}") if KEY in metadata else {}
-    entries = {name: _entry(name, fields, typed.get(name), path) for name, fields in header.items()}
+    entries = {name: _entry(name, fields, typed.get(name), path, lenient) for name, fields in header.items()}
     _check_layout(entries, size - 8 - length, path)
     return entries, metadata, 8 + length
 
 
-def _entry(name: str, fields: Any, typed: Any, path: Path) -> _Entry:
+def _entry(name: str, fields: Any, typed: Any, path: Path, lenient: bool) -> _Entry:
     of = f"{path}, tensor {name!r}"
     if not isinstance(fields, dict) or not {"dtype", "shape", "data_offsets"} <= fields.keys():
         raise FileError(f"{of}: its entry must have dtype, shape and data_offsets")
     dtype, offsets = fields["dtype"], fields["data_offsets"]
     stored = DTYPES.get(dtype) if isinstance(dtype, str) else None
-    if stored is None:
+    if stored is None and not (lenient and isinstance(dtype, str)):
         raise FileError(f"{of}: dtype {dtype!r} is not one of {', '.join(DTYPES)}")
     if not isinstance(offsets, list) or len(offsets) != 2 or not all(type(n) is int for n in offsets):
         raise FileError(f"{of}: data_offsets {offsets!r} must be two integers")
@@ -134,6 +137,8 @@ def _entry(name: str, fields: Any, typed: Any, path: Path) -> _Entry:
     if not 0 <= begin <= end:
         raise FileError(f"{of}: data_offsets {offsets} must not be negative or reversed")
     try:
+        if stored is None:
+            return _Entry(Unsupported(name, dtype, check_shape(fields["shape"]), end - begin), begin, end)
         info = TensorInfo(name, stored, check_shape(fields["shape"]))
         whole = info.elements * stored.bits % 8 == 0
         if typed is not None:

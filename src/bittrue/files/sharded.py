@@ -26,7 +26,7 @@ class ShardedReader(Reader):
         The index's own "metadata", as it is.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, lenient: bool = False) -> None:
         index = _read_index(path)
         self.about: dict[str, Any] = index.get("metadata") or {}
         self._shard_of: dict[str, str] = index["weight_map"]
@@ -34,7 +34,7 @@ class ShardedReader(Reader):
         self.shards: dict[str, SafetensorsReader] = {}
         try:
             for shard in sorted(set(self._shard_of.values())):
-                self.shards[shard] = _open_shard(path, os.path.join(folder, shard))
+                self.shards[shard] = _open_shard(path, os.path.join(folder, shard), lenient)
             self._check(path)
         except BaseException:
             self.close()
@@ -44,13 +44,14 @@ class ShardedReader(Reader):
         for reader in self.shards.values():
             metadata = {**reader.metadata, **metadata}
         super().__init__(path, tensors, metadata)
+        self.unsupported = {name: t for reader in self.shards.values() for name, t in reader.unsupported.items()}
 
     def _check(self, path: Path) -> None:
         for name, shard in self._shard_of.items():
-            if name not in self.shards[shard].tensors:
+            if name not in self.shards[shard].tensors and name not in self.shards[shard].unsupported:
                 raise FileError(f"{path}: places tensor {name!r} in {shard}, which does not have it")
         for shard, reader in self.shards.items():
-            for name in reader.tensors:
+            for name in (*reader.tensors, *reader.unsupported):
                 if self._shard_of.get(name) != shard:
                     listed = self._shard_of.get(name, "nowhere")
                     raise FileError(f"{path}: {shard} holds tensor {name!r}, which the index places in {listed}")
@@ -64,13 +65,13 @@ class ShardedReader(Reader):
         """Return a tensor's whole memory image as bytes."""
         return self.shards[self._shard_of[self[name].name]].image(name)
 
-    def _pieces(self, info: TensorInfo, size: int) -> Iterator[Codes]:
-        return self.shards[self._shard_of[info.name]]._pieces(info, size)
+    def _pieces(self, info: TensorInfo, size: int, begin: int = 0, end: int | None = None) -> Iterator[Codes]:
+        return self.shards[self._shard_of[info.name]]._pieces(info, size, begin, end)
 
 
-def _open_shard(index: Path, path: str) -> SafetensorsReader:
+def _open_shard(index: Path, path: str, lenient: bool) -> SafetensorsReader:
     try:
-        return SafetensorsReader(path)
+        return SafetensorsReader(path, lenient)
     except FileNotFoundError:
         raise FileError(f"{index}: names the shard {os.path.basename(path)}, which is missing beside it") from None
 
