@@ -10,7 +10,8 @@ import pytest
 
 import bittrue as bt
 from bittrue.cli import main
-from bittrue.cli.blocks import block_rows, byte_parts
+from bittrue.cli.blocks import block_rows
+from bittrue.inspection.blocks import byte_parts
 from bittrue.kinds.block import SharedExponentFormat
 
 X = np.random.default_rng(0).standard_normal((6, 40)).astype(np.float32)

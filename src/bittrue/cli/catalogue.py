@@ -6,84 +6,33 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from ..formats import (
-    BoolFormat,
-    ComplexFormat,
     FloatFormat,
     Format,
-    IntFormat,
     TaperedFormat,
     Value,
     format,
     formats,
 )
+from ..inspection.catalogue import RANGE, code_text, format_record, layout, special_codes, specials
+from ..inspection.numbers import as_json, exact, power, product, short, special
 from ..kinds.block import BlockFormat
 from .blocks import print_layout
-from .numbers import as_json, exact, power, product, short, special
 from .output import COLOURS, console, print_json, table
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-__all__ = ["code_text", "coloured_bits", "list_formats", "one_format"]
+__all__ = ["coloured_bits", "list_formats", "one_format"]
 
 _CODE_TABLE_BITS = 8
-
-
-def layout(f: Format) -> str:
-    """Return the widths of a format's fields as "1-4-3", or a word where they vary."""
-    if isinstance(f, FloatFormat):
-        return f"{int(f.signed)}-{f.exponent_bits}-{f.mantissa_bits}"
-    if isinstance(f, ComplexFormat):
-        return f"2x{layout(f.part)}"
-    if isinstance(f, TaperedFormat):
-        return "1-var."
-    if f.kind == "block":
-        return f"x{f.block_size}"  # type: ignore[attr-defined]
-    return f"{int(f.signed)}-{f.bits - f.signed}" if isinstance(f, IntFormat) else ""
-
-
-def specials(f: Format) -> str:
-    """Return which of Inf, NaN, -0 and 0 a format has, with the absence of zero said in words."""
-    named = [name for name, has in (("Inf", f.has_inf), ("NaN", f.has_nan), ("-0", f.has_negative_zero)) if has]
-    return " ".join(named + ([] if f.has_zero else ["no 0"]))
-
-
-def as_dict(f: Format) -> dict[str, Any]:
-    """Return everything about a format except its code table."""
-    data: dict[str, Any] = {
-        "name": f.name,
-        "bits": f.bits if isinstance(f.bits, int) else float(f.bits),
-        "kind": f.kind,
-        "layout": layout(f),
-        "signed": bool(f.signed),
-        "exponent_bits": f.exponent_bits if isinstance(f, FloatFormat) else None,
-        "fraction_bits": f.mantissa_bits if isinstance(f, FloatFormat) else None,
-        "bias": f.bias if isinstance(f, FloatFormat) else None,
-        "storage": f.storage.name,
-        "has_inf": f.has_inf,
-        "has_nan": f.has_nan,
-        "has_zero": f.has_zero,
-        "has_negative_zero": f.has_negative_zero,
-        "aliases": list(f.aliases),
-        "description": f.describe(),
-    }
-    if f.kind == "block":
-        data |= {name: getattr(f, name) for name in ("block_size", "block_bytes")}
-    for name in _RANGE:
-        value = getattr(f, name, None)
-        data[name] = None if value is None else {**as_json(value), "powers": power(value)}
-    return data
-
-
-_RANGE = ("max", "min", "min_normal", "min_subnormal", "epsilon")
 
 
 def list_formats(as_json_text: bool) -> None:
     """Print the catalogue."""
     every: list[Any] = [*formats(), *formats("block")]  # Any: all of them have limits, though `Format` alone does not
     if as_json_text:
-        print_json([as_dict(f) for f in every])
+        print_json([format_record(f) for f in every])
         return
     screen = console()
     rows = [
@@ -124,11 +73,6 @@ def _cut(names: tuple[str, ...], room: int) -> str:
 # --- one format -------------------------------------------------------------------------------------------------------
 
 
-def code_text(f: Format, code: int) -> str:
-    """Return a code in hexadecimal, as wide as the format."""
-    return f"0x{code:0{-(-f.bits // 4)}x}"
-
-
 def coloured_bits(f: Format, code: int) -> Text:
     """Return the bits of a code, its fields apart and coloured."""
     from rich.text import Text
@@ -146,7 +90,7 @@ def one_format(name: str, as_json_text: bool) -> None:
     f = format(name)
     small = f.bits <= _CODE_TABLE_BITS and f.kind in ("bool", "int", "float", "tapered")
     if as_json_text:
-        data = as_dict(f)
+        data = format_record(f)
         data["special_codes"] = [
             {"name": label, "code": code_text(f, code), "value": as_json(f.value(code))}
             for label, code in special_codes(f)
@@ -182,39 +126,6 @@ def one_format(name: str, as_json_text: bool) -> None:
 
 def _special_value(value: Value) -> str:
     return special(value) or f"{exact(value)}" if len(exact(value)) < 24 else power(value)
-
-
-def special_codes(f: Format) -> list[tuple[str, int]]:
-    """Return the named codes of a format with one value per code: zeros, limits, Inf and NaN."""
-    if isinstance(f, BoolFormat):
-        return [("false", 0), ("true", 1)]
-    if isinstance(f, IntFormat):
-        return [("zero", 0), ("max", f.pack(int(f.max))), ("min", f.pack(int(f.min)))]
-    if not isinstance(f, (FloatFormat, TaperedFormat)):
-        return []
-    found: list[tuple[str, int]] = []
-    if f.has_zero:
-        found.append(("zero", 0))
-    if f.has_negative_zero:
-        found.append(("negative zero", f.with_sign(0, True)))
-    for label, value in (("min subnormal", f.min_subnormal), ("min normal", f.min_normal)):
-        if label == "min normal" or value != f.min_normal:
-            found.append((label, _code_of(f, value)))
-    found += [("one", _code_of(f, Fraction(1)))] if f.min_subnormal <= 1 <= f.max else []
-    found += [(f"{'-' * n}max", f.with_sign(f.max_code, n)) for n in (False, True)[: 1 + f.signed]]
-    if f.inf_magnitude is not None:
-        found += [(f"{'-' * n}inf", f.with_sign(f.inf_magnitude, n)) for n in (False, True)[: 1 + f.signed]]
-    if f.nan_code is not None:
-        found.append(("nan", f.nan_code))
-        if f.nan_signed:
-            found.append(("-nan", f.with_sign(f.nan_code, True)))
-    return found
-
-
-def _code_of(f: FloatFormat | TaperedFormat, value: Fraction) -> int:
-    from ..exact import encode
-
-    return encode(value, f)
 
 
 def _print_fields(screen: Console, f: Format) -> None:
@@ -273,7 +184,7 @@ def _field_colour(name: str) -> str:
 
 def _print_range(screen: Console, f: Format) -> None:
     rows = table("range", "value", "exact", padding=(0, 2, 0, 0))
-    for name in _RANGE:
+    for name in RANGE:
         value = getattr(f, name, None)
         if value is not None and not (f.kind in ("int", "bool") and name.startswith("min_")):
             rows.add_row(name.replace("_", " "), short(value, 20, 9), power(value))

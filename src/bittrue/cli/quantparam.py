@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..ascend.quant import BITS, QuantParam
 from ..ascend.quantmodes import QuantMode, architecture, quant_mode
-from .numbers import exact, short
+from ..inspection.numbers import exact, short
 from .output import COLOURS, console, print_json, table
 
 if TYPE_CHECKING:

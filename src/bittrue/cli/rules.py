@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Sequence
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from .. import ascend
-from ..codec import encode
 from ..files import open_tensors
-from ..formats import FloatFormat, Format, TaperedFormat, Value, format
+from ..formats import FloatFormat, TaperedFormat, format
+from ..inspection.casts import SEMANTICS, effect_text
 from ..rounding import Rule
-from .numbers import as_json
 from .output import console, print_json, table
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["cast_under_every_mode", "file_rule", "rules", "target_dict"]
+__all__ = ["file_rule", "rules"]
 
 
 def rules(product: str | None, src: str | None, dst: str | None, mode: str | None, as_json_text: bool) -> None:
@@ -43,25 +39,6 @@ def rules(product: str | None, src: str | None, dst: str | None, mode: str | Non
     _print_rows(screen, rows)
 
 
-#: What a rule book's words for "what happens" mean.
-_SEMANTICS = {
-    "exact": "every source value is representable",
-    "exact-special": "exact; Inf and NaN as the destination has them",
-    "round": "rounded to the narrower float",
-    "round-integral": "rounded to an integral value of the same type",
-    "float-to-int": "rounded to an integer, then saturated or cut",
-    "int-to-float": "rounded, always saturating",
-    "int-narrow": "clamped or cut to the low bits",
-    "int-widen-clamp": "a negative number becomes 0",
-    "hif8": "hifloat8: half to away, or hybrid",
-    "fp8": "rounded to fp8, then saturated or not",
-    "fp4": "rounded to fp4, saturating",
-    "e8m0": "the exponent field is copied",
-    "dequant": "multiplied by the dequantisation scale, then rounded to half",
-    "complex": "part by part",
-}
-
-
 def _print_rows(screen: Console, rows: Sequence[ascend.Row]) -> None:
     documents = {row.document: n for n, row in enumerate({row.document: row for row in rows}.values(), 1)}
     by_product: dict[str, list[ascend.Row]] = {}
@@ -78,72 +55,16 @@ def _print_rows(screen: Console, rows: Sequence[ascend.Row]) -> None:
             if row.effect is None:
                 modes = [" ".join(m.short for m in row.modes), row.default.short]
             else:
-                modes = [_effect_text(row.effect)]
+                modes = [effect_text(row.effect)]
             evidence = f"{row.evidence} [{documents[row.document]}]"
             shown.add_row(row.source, row.destination, row.api, *modes, row.semantics, evidence)
         screen.print(shown)
         screen.print()
     for word in dict.fromkeys(row.semantics for row in rows):
-        screen.print(f"{word}: {_SEMANTICS.get(word, word)}", style="dim")
+        screen.print(f"{word}: {SEMANTICS.get(word, word)}", style="dim")
     screen.print()
     for document, number in documents.items():
         screen.print(f"[{number}] {document}")
-
-
-def _effect_text(effect: ascend.Effect) -> str:
-    if effect.status == "ignored":
-        return "ignored"
-    return {"used": "used", "default": f"-> {effect.effective.short}"}.get(
-        effect.status, f"{effect.status} -> {effect.effective.short}"
-    )
-
-
-def cast_under_every_mode(value: Value, f: Format, target: str, source: str) -> dict[str, Any]:
-    """Cast one value as a product does in each of its modes.
-
-    Returns
-    -------
-    dict
-        "title", "given" (the value in the source type), "overflow", "evidence", and "modes": for each mode its name,
-        what becomes of it, the mode that rounds, and the code.
-    """
-    product = ascend.parse_target(target)
-    src = ascend.type_info(source)
-    if not isinstance(src.format, (FloatFormat, TaperedFormat)) and isinstance(value, Fraction):
-        value = value if value.denominator == 1 else Fraction(round(value))
-    beyond = "raise" if src.format.kind == "int" else "infinity"
-    given = encode(np.array([value], dtype=object), src.format, overflow=beyond)
-    modes = []
-    for mode in ascend.RoundMode:
-        rule = ascend.cast_rule(src, f, mode, product)
-        if mode is not ascend.RoundMode.CAST_HYBRID or mode in rule.modes:
-            result = ascend.cast(_typed(given, src.format), f, mode, product, odd="pad")
-            code = int(result.codes.view(f.code_dtype)[0])
-            modes.append({"mode": mode.name, "effect": _effect_text(rule.effect), "code": code})
-    rule = ascend.cast_rule(src, f, product=product)
-    lines = rule.explain().splitlines()
-    return {
-        "title": lines[0],
-        "given": src.format.value(int(given.view(src.format.code_dtype)[0])),
-        "source": src.format.name,
-        "notes": [line for line in lines if line.startswith(("overflow", "evidence", "open questions"))],
-        "modes": modes,
-    }
-
-
-def _typed(codes: Any, f: Format) -> Any:
-    from ..array import Array
-
-    return Array(codes, f)
-
-
-def target_dict(found: dict[str, Any], f: Format) -> dict[str, Any]:
-    """Return the answer of `cast_under_every_mode` for JSON."""
-    modes = [
-        {**entry, "code": f"{entry['code']:#0{2 + -(-f.bits // 4)}x}", **as_json(f.value(entry["code"]))}
-        for entry in found["modes"]
-    ]
-    return {**found, "given": as_json(found["given"]), "modes": modes}
 
 
 def file_rule(
@@ -187,7 +108,7 @@ def file_rule(
         types = ", ".join(sorted(cast.source.name for cast in casts))
         raise ValueError(f"{source}: its {types} tensors follow different rules on {product}; choose with --include")
     cast = casts[0]
-    return cast.rule, f"{product}, {cast.effect.requested.name}: {_effect_text(cast.effect)}; {cast.effect.reason}"
+    return cast.rule, f"{product}, {cast.effect.requested.name}: {effect_text(cast.effect)}; {cast.effect.reason}"
 
 
 #: Semantics of the rule book that `bittrue.ascend.cast` computes with further steps.
