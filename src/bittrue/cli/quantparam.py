@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from ..ascend.quant import BITS, QuantParam
+from ..ascend.quant import QuantParam
 from ..ascend.quantmodes import QuantMode, architecture, quant_mode
-from ..inspection.numbers import exact, short
+from ..inspection.numbers import exact
+from ..inspection.words import WordField, fields_of
 from .output import COLOURS, console, print_json, table
 
 if TYPE_CHECKING:
@@ -54,14 +55,10 @@ def _report(words: Sequence[int], arch: str, mode: str | None, as_json: bool) ->
         print_json(entries[0] if len(entries) == 1 else entries)
         return
     screen = console()
-    for n, (word, param) in enumerate(zip(words, params)):
+    for n, word in enumerate(words):
         if n:
             screen.print()
-        _draw(screen, word, param, number, named)
-
-
-def _pattern(word: int, low: int, high: int) -> str:
-    return f"{word >> low & ((1 << (high - low + 1)) - 1):0{high - low + 1}b}"
+        _draw(screen, word, number, named)
 
 
 def _as_dict(word: int, param: QuantParam, arch: int, mode: QuantMode | None) -> dict[str, Any]:
@@ -75,51 +72,30 @@ def _as_dict(word: int, param: QuantParam, arch: int, mode: QuantMode | None) ->
         "shift": param.shift,
         "ignored": list(param.ignored),
         "bits": [
-            {"field": b.name, "high": b.high, "low": b.low, "pattern": _pattern(word, b.low, b.high)}
-            for b in reversed(BITS[arch])
+            {"field": f.name, "high": f.high, "low": f.low, "pattern": f.pattern} for f in fields_of(word, arch)
         ],
     }
 
 
-def _draw(screen: Console, word: int, param: QuantParam, arch: int, mode: QuantMode | None) -> None:
+def _draw(screen: Console, word: int, arch: int, mode: QuantMode | None) -> None:
     title = f"{word:#018x} on NPU architecture {arch}" + ("" if mode is None else f", mode {mode.name}")
     screen.print(title, style="bold")
     screen.print()
     shown = table("field", "bits", "pattern", "means", padding=(0, 2, 0, 0))
-    for bits in reversed(BITS[arch]):
-        place = f"{bits.high}-{bits.low}" if bits.high > bits.low else str(bits.high)
-        meaning = _meaning(bits.name, param)
-        if mode is not None and bits.name and _field_of(bits.name) not in mode.info.reads(arch):
-            meaning += f" (ignored by {mode.name})"
-        shown.add_row(bits.name or "-", place, _drawn(word, bits.name, bits.low, bits.high), meaning)
+    for f in fields_of(word, arch, mode):
+        place = f"{f.high}-{f.low}" if f.high > f.low else str(f.high)
+        ignored = f" (ignored by {mode.name})" if mode is not None and f.ignored else ""
+        shown.add_row(f.name or "-", place, _drawn(f), f.meaning + ignored)
     screen.print(shown)
 
 
-def _field_of(name: str) -> str:
-    return {"M1": "scale", "N": "shift", "MCB": "shift", "Offset": "offset", "Sign": "signed"}[name]
-
-
-def _drawn(word: int, name: str, low: int, high: int) -> Text:
+def _drawn(field: WordField) -> Text:
     """Return the bits of a field; those of M1 apart: sign, exponent, fraction, and what the device cuts off."""
     from rich.text import Text
 
-    pattern = _pattern(word, low, high)
-    if name != "M1":
-        return Text(pattern, style="" if name else "dim")
+    pattern = field.pattern
+    if field.name != "M1":
+        return Text(pattern, style="" if field.name else "dim")
     parts = [(pattern[:1], "sign"), (pattern[1:9], "exponent"), (pattern[9:19], "significand")]
     text = Text(" ").join(Text(bits, style=COLOURS[kind]) for bits, kind in parts)
     return text.append(f" {pattern[19:]}", style="dim") if pattern[19:] else text
-
-
-def _meaning(name: str, param: QuantParam) -> str:
-    if name == "M1":
-        return short(Fraction(param.scale), 20, 12) if param.scale else str(param.scale)
-    if name == "Offset":
-        return str(param.offset)
-    if name == "Sign":
-        return "int8" if param.signed else "uint8"
-    if name == "MCB":
-        return "no shift" if param.shift is None else "shifted to int16"
-    if name == "N":
-        return "-" if param.shift is None else f"right by {param.shift}"
-    return "-"
