@@ -396,8 +396,9 @@ def _flags(value: Any) -> Words:
 
 def _words(value: Any, name: str) -> Words:
     """Return 64-bit words as uint64."""
-    array = np.asarray(value)
-    if array.dtype.kind == "i" or (array.dtype.kind == "O" and all(isinstance(v, int) for v in array.flat)):
+    # As objects: NumPy makes float64 of a list in which some words need the top bit and others do not.
+    array = np.asarray(value, object if isinstance(value, (list, tuple)) else None)
+    if array.dtype.kind == "i" or (array.dtype.kind == "O" and all(isinstance(v, (int, np.integer)) for v in array.flat)):
         _refuse(array, (array < 0) | (array > _ALL), name, "a 64-bit word")
     elif array.dtype.kind != "u" and array.size:
         raise TypeError(f"{name}={value!r} must be a 64-bit word, or an array of one per column")
@@ -424,7 +425,7 @@ def _refuse(array: Words, wrong: Any, name: str, allowed: str, given: Any = None
         item, where = (array.item() if given is None else given), ""
     else:
         at = int(np.flatnonzero(np.asarray(wrong))[0])
-        item, where = (array if given is None else np.asarray(given))[at].item(), f"[{at}]"
+        item, where = (array if given is None else np.asarray(given))[at : at + 1].tolist()[0], f"[{at}]"
     raise ValueError(f"{name}{where}={show(item)} must be {allowed}")
 
 
