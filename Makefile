@@ -3,6 +3,7 @@
 #   make demo      install, then convert a trained network into four number formats
 #   make test      install with the development tools, then lint, types and tests
 #   make bench     install, then measure this machine
+#   make docs      install what the documentation needs, then build it into build/docs and check its links
 #   make clean     remove build output and caches;  make distclean: also the environment
 #
 # PYTHON=python3.12 chooses the interpreter of a new environment, WORKERS=8 the number of test processes,
@@ -16,10 +17,10 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test bench clean distclean
+.PHONY: help demo test bench docs linkcheck newcomer clean distclean
 
 help:
-	@sed -n '3,6s/^# *//p' Makefile
+	@sed -n '3,7s/^# *//p' Makefile
 
 demo: $(VENV)/installed
 	@$(PY) examples/digits/demo.py
@@ -31,6 +32,19 @@ test: $(VENV)/dev $(if $(TORCH),$(VENV)/torch)
 
 bench: $(VENV)/installed
 	@$(VENV)/bin/bittrue bench
+
+docs: $(VENV)/docs
+	@$(PY) -m sphinx -q -n -W --keep-going docs build/docs
+	@$(PY) docs/_ext/links.py build/docs
+	@echo "build/docs/index.html"
+
+# Links to other hosts; needs the network.
+linkcheck: $(VENV)/docs
+	@$(PY) -m sphinx -q -b linkcheck docs build/linkcheck
+
+# The commands of docs/start.md in a fresh environment, with the output that the page prints.
+newcomer:
+	@$(PYTHON) .ci/newcomer
 
 # The stamps make a repeated call quick; a changed pyproject.toml installs again.
 $(VENV)/created:
@@ -58,7 +72,13 @@ $(VENV)/torch: $(VENV)/dev
 	@$(PIP) install '$(TORCH)'
 	@touch $@
 
+$(VENV)/docs: pyproject.toml $(VENV)/installed
+	@echo "Installing what the documentation needs ..."
+	@$(PIP) install --group docs
+	@touch $@
+
 clean:
+	rm -rf docs/formats docs/project docs/reference
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -1,0 +1,96 @@
+"""Sphinx extension: the pages that are computed from the package, so that they cannot drift from it.
+
+Before Sphinx reads its sources this writes, and git ignores,
+
+- `reference/api/`: a page for each room, from its public names and their docstrings;
+- `reference/cli.md`: from the program's own description of its commands;
+- `formats/`: a page for each format of the catalogue;
+- `project/`: CONTRIBUTING.md and CHANGELOG.md, which lie outside of the sources.
+
+A page that has not changed is not written, so that a repeated build stays quick.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import bittrue
+
+from . import api, cli, formats
+
+__all__ = ["setup"]
+
+_PROJECT = ("CONTRIBUTING.md", "CHANGELOG.md")
+
+
+def _pages(root: Path) -> Iterator[tuple[str, str]]:
+    """Yield name and text of every computed page."""
+    yield from api.pages()
+    yield "reference/cli.md", cli.page()
+    yield from formats.pages()
+    for name in _PROJECT:
+        text = (root / name).read_text(encoding="utf-8")
+        yield f"project/{name.lower()}", text.replace("](docs/", "](../")
+
+
+def _write(app: Any) -> None:
+    source = Path(app.srcdir)
+    written = set()
+    for name, text in _pages(source.parent):
+        path = source / name
+        written.add(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+    for folder in {path.parent for path in written} - {source / "reference"}:
+        for stale in set(folder.glob("*.*")) - written:  # a format or a room that is gone
+            stale.unlink()
+
+
+def _links(app: Any, name: str, text: list[str]) -> None:
+    """Let links to files outside of the sources, which GitHub follows, lead to their pages."""
+    for file in _PROJECT:
+        text[0] = text[0].replace(f"](../{file})", f"](project/{file.lower()})")
+
+
+_LITERAL = re.compile(r"(``.*?``)")
+_PLURAL = re.compile(r"((?<!`)`[^`\s][^`]*`)(?=\w)")
+
+
+def _docstring(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Write as reStructuredText wants it what docstrings say plainly: |x| is no substitution, `Array`s a plural."""
+    example = False
+    for i, line in enumerate(lines):
+        example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
+        if not example:
+            parts = _LITERAL.split(line)
+            parts[::2] = [_PLURAL.sub(r"\1\\ ", part.replace("|", "\\|")) for part in parts[::2]]
+            lines[i] = "".join(parts)
+
+
+def _types(app: Any, doctree: Any) -> None:
+    """Types of parameters are words: link only what is a class of the package, wherever it is named."""
+    from sphinx.addnodes import pending_xref
+
+    for node in list(doctree.findall(pending_xref)):
+        target = node.get("reftarget", "")
+        if node.get("refdomain") != "py" or "." in target:
+            continue
+        word = node.attributes.pop("refspecific", None) is not None  # Sphinx would take any name that ends like it
+        if inspect.isclass(getattr(bittrue, target, None)):
+            node["reftarget"] = f"bittrue.{target}"
+        elif word and not target[:1].isupper():
+            node.replace_self(node.children)
+
+
+def setup(app: Any) -> dict[str, Any]:
+    """Register with Sphinx."""
+    app.connect("builder-inited", _write)
+    app.connect("source-read", _links)
+    app.connect("doctree-read", _types)
+    app.connect("autodoc-process-docstring", _docstring)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
