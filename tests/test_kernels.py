@@ -523,7 +523,7 @@ def test_narrow_int(src: str, wrap: bool) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["int64", "uint64"])
-def test_int_to_float64_odd(dtype: str) -> None:
+def test_int_to_float_odd(dtype: str) -> None:
     info = np.iinfo(dtype)
     rng = np.random.default_rng(5)
     values = {0, info.min, info.max} | {
@@ -535,7 +535,7 @@ def test_int_to_float64_odd(dtype: str) -> None:
     }
     x = np.array(sorted(values), dtype)
     dst = np.zeros(x.size, np.uint64)
-    integer.int_to_float64_odd(x, dst)
+    integer.int_to_float_odd(x, dst, integer.odd_parameters(dst.dtype))
     for value, pattern in zip(x.tolist(), dst.tolist(), strict=True):
         shift = max(0, abs(value).bit_length() - 53)
         kept = abs(value) >> shift

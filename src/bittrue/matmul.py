@@ -144,7 +144,7 @@ def ordered(
     if bias is not None:
         total[...] = _start(bias)
     if total.size and x.shape[1]:
-        from .codec import in_chunks
+        from .chunks import in_chunks
         from .kernels import matmul as kernels
 
         def work(lo: int, hi: int) -> int:

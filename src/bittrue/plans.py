@@ -128,8 +128,8 @@ def _from_int(source: IntFormat, target: Format, rule: Rule) -> Plan:
     if source.bits <= 32 and rule.rounding is not Rounding.stochastic and getattr(target, "mantissa_bits", 3) <= 21:
         from .kernels import integer
 
-        odd = _plan((_stage(integer.int_to_float32_odd), np.uint32))
-        return odd + _from_float(_F32, target, rule)
+        odd = _stage(integer.int_to_float_odd, integer.odd_parameters(np.uint32))
+        return _plan((odd, np.uint32)) + _from_float(_F32, target, rule)
     if source.bits <= 32:
         widen = _plan((lambda src, dst, _start, _random: np.copyto(dst.view(np.float64), src), np.uint64))
         return widen + _from_float(_F64, target, rule)
@@ -141,7 +141,8 @@ def _from_int(source: IntFormat, target: Format, rule: Rule) -> Plan:
         return _plan((_exactly(source, target, rule), target.code_dtype))
     from .kernels import integer
 
-    return _plan((_stage(integer.int_to_float64_odd), np.uint64)) + _from_float(_F64, target, rule)
+    odd = _stage(integer.int_to_float_odd, integer.odd_parameters(np.uint64))
+    return _plan((odd, np.uint64)) + _from_float(_F64, target, rule)
 
 
 def _int_to_double(src: Array, dst: Array, nearest: int, t_lsb: int, t_sign: int, t_const: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..blocks import encode, take_apart
-from ..codec import in_chunks
+from ..chunks import in_chunks
 from ..kinds.block import SharedExponentFormat
 from .block import block_rule, block_types
 from .tile import State

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import matmul
-from ..codec import encode, in_chunks
+from ..chunks import in_chunks
+from ..codec import encode
 from ..codes import value_dtype
 from ..formats import FloatFormat, IntFormat, format
 from ..rounding import Overflow, Rounding, Rule

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codec import in_chunks
+from ..chunks import in_chunks
 from ..codes import value_dtype
 from ..formats import Format, IntFormat, format
 from ..rounding import Rounding

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import codec
+from ..arguments import NO_RANDOM, output
 from ..array import Array
+from ..chunks import run_plan
 from ..codes import ecosystem_dtype
 from ..formats import ComplexFormat, Format, format
 from ..rounding import Overflow
@@ -122,15 +124,15 @@ def cast(
     if ready.packed or odd is not None:
         values = _even(values, ready.rule.destination, odd, single)
     fmt = ready.target
-    codes = codec._output(out, values.shape, fmt.storage, fmt, values)
+    codes = output(out, values.shape, fmt.storage, fmt, values)
     if ready.plan is None:
         codec.encode(values, fmt, rule=ready.rule.rule, out=codes, threads=threads)
     else:
-        codec._run(
+        run_plan(
             ready.plan,
             values.reshape(-1).view(ready.reads),
             codes.reshape(-1).view(ready.writes),
-            codec._NO_RANDOM,
+            NO_RANDOM,
             threads,
         )
     if out is not None and codes is not out:

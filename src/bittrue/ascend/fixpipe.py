@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import codec
+from ..arguments import output
 from ..array import Array
+from ..chunks import in_chunks
 from ..formats import Format, format
 from ..rounding import Overflow, Rounding, Rule
 from .choices import Choices
@@ -128,7 +129,7 @@ def fixpipe(
     target = _target(info, values, read)
     stages = _stages(info, values.dtype, target, read, bool(relu), of, saturation, chosen)
     direct = out if layout == "ND" else None
-    codes = codec._output(direct, values.shape, target.storage, target, values)
+    codes = output(direct, values.shape, target.storage, target, values)
     _run(stages, values, codes, 1 if read is None else read.m1.size, threads)
     if layout == "ND":
         if out is not None and codes is not out:
@@ -136,7 +137,7 @@ def fixpipe(
         return Array._wrap(codes if out is None else out, target)
     blocks = nd_to_nz(codes, None)
     if out is not None:
-        np.copyto(codec._output(out, blocks.shape, target.storage, target, values), blocks)
+        np.copyto(output(out, blocks.shape, target.storage, target, values), blocks)
         blocks = out
     return Array._wrap(blocks, target)
 
@@ -319,4 +320,4 @@ def _run(stages: list[Stage], values: Plain, codes: Plain, width: int, threads: 
                 now = buffer[: b - a]
         return 0
 
-    codec.in_chunks(work, src.size // width, threads, width, 64 if width == 1 else 1)
+    in_chunks(work, src.size // width, threads, width, 64 if width == 1 else 1)

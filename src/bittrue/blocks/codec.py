@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import exact_blocks
-from ..codec import _values as values_of
+from ..arguments import values_of
 from ..codec import encode as encode_elements
 from ..formats import FloatFormat, format
 from ..kinds.block import BlockFormat, BlockRule, Nonfinite, ScaledFormat

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..codec import in_chunks
+from ..chunks import in_chunks
 from ..formats import FloatFormat, IntFormat
 from ..kernels import blocks as kernels
 from ..kinds.block import (

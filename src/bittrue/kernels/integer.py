@@ -167,41 +167,33 @@ def narrow_int(src: Any, dst: Any, bounds: Any, mask: Any) -> None:
         dst[i] = and_(bits, value)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def int_to_float64_odd(src: Any, dst: Any) -> None:
-    """int64 or uint64 to float64 bit patterns (uint64), rounded to odd: exact if the magnitude has at most 53 bits.
-
-    A later rounding to at most 51 significand bits then is a single rounding of the integer.
-    """
-    widest_vectors()
-    for i in range(src.size):
-        negative = src[i] < 0
-        u = lit(np.uint64(0), src[i])
-        magnitude = select(negative, sub(lit(u, 0), u), u)
-        zeros = leading_zeros(magnitude)
-        aligned = shl(magnitude, and_(zeros, 63))
-        sticky = select(ne(and_(aligned, 0x7FF), 0), lit(u, 1), lit(u, 0))
-        # the hidden bit of the aligned significand adds the last unit to the exponent field
-        bits = or_(add(lshr(aligned, 11), shl(sub(lit(u, 1023 + 62), zeros), 52)), sticky)
-        bits = or_(bits, select(negative, shl(lit(u, 1), 63), lit(u, 0)))
-        dst[i] = select(eq(magnitude, 0), lit(u, 0), bits)
+def odd_parameters(lanes: Any) -> np.ndarray:
+    """Return the parameters of `int_to_float_odd`: uint64 lanes make float64 bits, uint32 lanes float32 bits."""
+    dtype = np.dtype(lanes)
+    width = 8 * dtype.itemsize
+    fraction, bias = {32: (23, 127), 64: (52, 1023)}[width]
+    dropped = width - 1 - fraction
+    return np.array([width - 1, (1 << dropped) - 1, dropped, bias + width - 2, fraction], dtype)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def int_to_float32_odd(src: Any, dst: Any) -> None:
-    """int32 or uint32 to float32 bit patterns (uint32), rounded to odd: exact if the magnitude has at most 24 bits.
+def int_to_float_odd(src: Any, dst: Any, parameters: Any) -> None:
+    """Integers to the bit patterns of a float of the same width, rounded to odd; `parameters` from `odd_parameters`.
 
-    A later rounding to at most 22 significand bits then is a single rounding of the integer.
+    `src` is int64 or uint64 and `dst` uint64 (float64 bits), or int32 or uint32 and uint32 (float32 bits). Exact if the
+    magnitude has at most 53 bits, or 24. A later rounding to two bits fewer then is a single rounding of the integer.
     """
     widest_vectors()
+    top, mask, dropped, exponent, fraction = parameters
     for i in range(src.size):
         negative = src[i] < 0
-        u = lit(np.uint32(0), src[i])
-        magnitude = select(negative, sub(lit(u, 0), u), u)
+        u = lit(top, src[i])
+        zero, one = lit(top, 0), lit(top, 1)
+        magnitude = select(negative, sub(zero, u), u)
         zeros = leading_zeros(magnitude)
-        aligned = shl(magnitude, and_(zeros, 31))
-        sticky = select(ne(and_(aligned, 0xFF), 0), lit(u, 1), lit(u, 0))
+        aligned = shl(magnitude, and_(zeros, top))
+        sticky = select(ne(and_(aligned, mask), 0), one, zero)
         # the hidden bit of the aligned significand adds the last unit to the exponent field
-        bits = or_(add(lshr(aligned, 8), shl(sub(lit(u, 127 + 30), zeros), 23)), sticky)
-        bits = or_(bits, select(negative, shl(lit(u, 1), 31), lit(u, 0)))
-        dst[i] = select(eq(magnitude, 0), lit(u, 0), bits)
+        bits = or_(add(lshr(aligned, dropped), shl(sub(exponent, zeros), fraction)), sticky)
+        bits = or_(bits, select(negative, shl(one, top), zero))
+        dst[i] = select(eq(magnitude, 0), zero, bits)
