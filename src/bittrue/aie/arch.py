@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+from ..records import key, records
 from ..rounding import suggestion
-from .records import key, records
 
 __all__ = ["DEFAULT_ARCH", "Arch", "arch", "archs"]
 
@@ -58,7 +58,7 @@ def archs() -> tuple[Arch, ...]:
             int(row["cascade_bits"]),
             row["title"],
         )
-        for row in records("architectures")
+        for row in records("aie", "architectures")
     )
 
 

@@ -18,10 +18,10 @@ from numpy.typing import ArrayLike, DTypeLike
 from ..blocks import BlockArray, encode
 from ..formats import format
 from ..kinds.block import ORDERS, BlockRule, SharedExponentFormat
+from ..records import records
 from ..rounding import suggestion
 from .arch import Arch, arch
 from .choices import Choices
-from .records import records
 from .tile import State, in_force
 
 __all__ = ["BlockType", "BlockVectorStream", "block_format", "block_rule", "block_types", "block_vector"]
@@ -62,7 +62,7 @@ def block_types() -> tuple[BlockType, ...]:
 
     return tuple(
         BlockType(r["type"], arch(r["arch"]), numbers(r["sizes"]), numbers(r["extract_only"]))
-        for r in records("blocks")
+        for r in records("aie", "blocks")
     )
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..formats import FloatFormat, Format, IntFormat, format
+from ..records import records
 from ..rounding import suggestion
 from .arch import Arch, arch, archs
-from .records import records
 from .tile import current_tile
 
 __all__ = ["Element", "element", "elements", "find", "lanes"]
@@ -78,7 +78,7 @@ def elements() -> tuple[Element, ...]:
             row["complex"] == "yes",
             tuple((a.name, tuple(map(int, row[a.name].split()))) for a in archs() if row[a.name]),
         )
-        for row in records("elements")
+        for row in records("aie", "elements")
     )
 
 

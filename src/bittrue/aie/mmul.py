@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from .. import matmul as core
 from ..formats import format
 from ..kinds.block import SharedExponentFormat
+from ..records import records
 from .accum import accum
 from .arch import Arch
 from .block import block_format, block_types
@@ -21,7 +22,6 @@ from .choices import Choices
 from .elements import Element, element, find
 from .floats import INSTRUCTION, add_products
 from .products import limited, multiply
-from .records import records
 from .tags import Tag, default_tag, find_tag, kind, product_tag, unkind
 from .tile import State, in_force
 from .vector import vector
@@ -64,7 +64,7 @@ class MmulShape:
 @cache
 def _table(of: Arch, sparse: bool) -> dict[tuple[str, str], tuple[MmulShape, ...]]:
     found: dict[tuple[str, str], tuple[MmulShape, ...]] = {}
-    for row in records("mmul"):
+    for row in records("aie", "mmul"):
         if row["arch"] == of.name and (row["sparse"] == "yes") == sparse:
             bits = int(row["accumulator_bits"]) if row["accumulator_bits"] else None
             shape = MmulShape(int(row["M"]), int(row["K"]), int(row["N"]), row["notes"], bits)

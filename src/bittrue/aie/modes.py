@@ -8,9 +8,9 @@ from __future__ import annotations
 import enum
 from functools import cache
 
+from ..records import records
 from ..rounding import Rounding, suggestion
 from .arch import Arch, arch
-from .records import records
 
 __all__ = ["RoundingMode", "SaturationMode", "rounding_code", "rounding_mode", "rounding_modes", "saturation_mode"]
 
@@ -65,12 +65,12 @@ class SaturationMode(str, enum.Enum):
 
 @cache
 def _core() -> dict[RoundingMode, Rounding]:
-    return {RoundingMode(row["mode"]): Rounding(row["rounding"]) for row in records("rounding")}
+    return {RoundingMode(row["mode"]): Rounding(row["rounding"]) for row in records("aie", "rounding")}
 
 
 @cache
 def _codes(of: Arch) -> dict[RoundingMode, int]:
-    return {RoundingMode(row["mode"]): int(row[of.name]) for row in records("rounding") if row[of.name]}
+    return {RoundingMode(row["mode"]): int(row[of.name]) for row in records("aie", "rounding") if row[of.name]}
 
 
 def rounding_modes(of: str | int | Arch) -> tuple[RoundingMode, ...]:

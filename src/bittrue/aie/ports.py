@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ..records import records
 from ..rounding import suggestion
 from .arch import Arch, arch
 from .choices import Choices
 from .elements import Element
-from .records import records
 from .tags import Tag, find_tag
 from .tile import in_force
 
@@ -67,7 +67,7 @@ def port_types(
     wanted = _port(port)
     number = state.arch.number
     found = []
-    for row in records("ports"):
+    for row in records("aie", "ports"):
         last = int(row["last_arch"])
         offered = row["type"] == "caccfloat" and state.choices.mlv2_caccfloat_cascade == "offered"
         if offered and wanted == "cascade" and number == 22:

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
+from ..records import records
 from ..rounding import suggestion
 from .arch import Arch, arch
 from .elements import Element, element
-from .records import records
 from .tile import State
 
 __all__ = ["Tag", "default_tag", "find_tag", "native_accum", "product_tag", "tag", "tags"]
@@ -72,7 +72,7 @@ class Tag:
 def _table(of: Arch) -> dict[str, Tag]:
     return {
         row["tag"]: Tag(row["tag"], of, int(row["native_bits"]), _powers(int(row["min_lanes"]), int(row["max_lanes"])))
-        for row in records("accumulators")
+        for row in records("aie", "accumulators")
         if row["arch"] == of.name
     }
 
@@ -136,7 +136,7 @@ def native_accum(name: str, arch: str | int | Arch) -> str:
 @cache
 def _products(of: Arch) -> dict[tuple[str, str], str]:
     found = {}
-    for row in records("products"):
+    for row in records("aie", "products"):
         if row[of.name]:
             found[row["a"], row["b"]] = found[row["b"], row["a"]] = row[of.name]
     return found

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from .. import codec
 from .. import matmul as products
 from ..array import Array
+from ..records import records
 from ..rounding import Overflow
 from .choices import Choices
 from .control import Saturation
@@ -19,7 +20,6 @@ from .products import DEFAULT_PRODUCT, Product
 from .products import product as find_product
 from .quant import QuantParam
 from .quantmodes import QuantMode, architecture, quant_mode
-from .records import records
 from .types import Type, require, type_info
 
 __all__ = ["MatmulReport", "matmul"]
@@ -135,7 +135,7 @@ def matmul(
 
 @cache
 def _pairs(arch: int) -> dict[tuple[str, str], str]:
-    rows = records("cube_types")
+    rows = records("ascend", "cube_types")
     return {(r["left"], r["right"]): r["accumulator"] for r in rows if str(arch) in r["archs"].split()}
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+from ..records import key, records
 from ..rounding import suggestion
-from .records import key, records
 
 __all__ = ["DEFAULT_PRODUCT", "Product", "parse_target", "product", "products"]
 
@@ -70,7 +70,7 @@ def products() -> tuple[Product, ...]:
             types=tuple(row["types"].split()),
             devkit_types=tuple(row["devkit_types"].split()),
         )
-        for row in records("products")
+        for row in records("ascend", "products")
     )
 
 

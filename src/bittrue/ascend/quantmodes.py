@@ -8,11 +8,11 @@ from functools import cache
 
 import numpy as np
 
+from ..records import records
 from ..rounding import suggestion
 from .choices import Choices
 from .modes import RoundMode
 from .products import Product, product, products
-from .records import records
 
 __all__ = ["SHIFTING", "QuantInfo", "QuantMode", "architecture", "quant_mode", "require_mode"]
 
@@ -119,7 +119,7 @@ class QuantInfo:
 @cache
 def _infos() -> dict[QuantMode, QuantInfo]:
     found = {}
-    for row in records("quant_modes"):
+    for row in records("ascend", "quant_modes"):
         mode = QuantMode[row["name"]]
         assert mode == int(row["value"])
         fields = {arch: row[f"fields_{arch}"] for arch in (2201, 3510)}

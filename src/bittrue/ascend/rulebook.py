@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from ..records import records
 from .modes import RoundMode, mode
 from .products import Product, product
-from .records import records
 from .types import type_info
 
 __all__ = ["Effect", "Row", "pairs", "rows", "rules"]
@@ -174,7 +174,7 @@ def _listed(modes: Sequence[RoundMode]) -> str:
 @cache
 def rows() -> tuple[Row, ...]:
     """Return the whole rule book."""
-    documents = {r["key"]: r["title"] for r in records("documents")}
+    documents = {r["key"]: r["title"] for r in records("ascend", "documents")}
     return tuple(
         Row(
             product=r["product"],
@@ -191,7 +191,7 @@ def rows() -> tuple[Row, ...]:
             evidence=r["evidence"],
             document=documents[r["document"]],
         )
-        for r in records("rules")
+        for r in records("ascend", "rules")
     )
 
 

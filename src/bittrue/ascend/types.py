@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..formats import Format, format
+from ..records import records
 from ..rounding import suggestion
 from .choices import Choices
 from .products import DEFAULT_PRODUCT, Product, product, products
-from .records import records
 
 __all__ = ["Type", "immediate", "require", "supported_types", "type_info", "types"]
 
@@ -93,7 +93,7 @@ def types() -> tuple[Type, ...]:
             nan_code=int(row["nan_code"], 16) if row["nan_code"] else None,
             control=tuple(row["control"].split()),
         )
-        for row in records("types")
+        for row in records("ascend", "types")
     )
 
 
@@ -151,7 +151,7 @@ def supported_types(of: str | int | Product = DEFAULT_PRODUCT, choices: Choices 
     if choices.type_matrix == "devkit_2026":
         extra = p.devkit_types
     elif choices.type_matrix == "cast_table":
-        rows = (r for r in records("rules") if r["product"] == p.name and r["api"] in ("memory", "reg"))
+        rows = (r for r in records("ascend", "rules") if r["product"] == p.name and r["api"] in ("memory", "reg"))
         extra = tuple(t for r in rows for t in (r["source"], r["destination"]))
     return tuple(dict.fromkeys((*p.types, *extra)))
 

@@ -1,4 +1,4 @@
-"""Reads the CSV files of facts beside it (`data/`): products, types, cast rules, documents; no facts live in code."""
+"""Reads the CSV files of facts of a vendor's room: products, types, rules, shapes; no facts live in code."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from pathlib import Path
 
 __all__ = ["key", "records"]
 
-_FOLDER = Path(__file__).parent / "data"
-
 
 @cache
-def records(name: str) -> tuple[dict[str, str], ...]:
-    """Return the rows of ``data/NAME.csv``, read once."""
-    with open(_FOLDER / f"{name}.csv", encoding="utf-8", newline="") as file:
+def records(room: str, name: str) -> tuple[dict[str, str], ...]:
+    """Return the rows of ``ROOM/data/NAME.csv``, read once."""
+    path = Path(__file__).parent / room / "data" / f"{name}.csv"
+    with open(path, encoding="utf-8", newline="") as file:
         return tuple(csv.DictReader(file))
 
 
