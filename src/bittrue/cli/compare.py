@@ -102,7 +102,8 @@ def _print_tensor(t: TensorReport, screen: Any, named: bool) -> None:
 
 def _mismatches(title: str, found: Sequence[Mismatch], f: Format) -> Any:
     right = ("golden", "actual", "ULP", "times")
-    shown = table("  index", "golden", "code", "actual", "code", "ULP", "times", right=right, title=title)
+    names = ("  index", "golden", "code", "actual", "code", "ULP", "times")
+    shown = table(*names, right=right, title=title, padding=(0, 1, 0, 0))  # the bits of both codes fit in 80 columns
     for m in found:
         shown.add_row(
             f"  [{', '.join(map(str, m.index))}]", value_text(m.golden_value), code_text(m.golden, f),

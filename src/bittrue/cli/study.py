@@ -31,6 +31,7 @@ def study_file(
     force: bool,
     threads: int | None,
     resume: str | None,
+    scheduler: str | None,
     as_json_text: bool,
 ) -> bool:
     """Study a file, print what was found, and return whether every tensor could be studied."""
@@ -45,6 +46,7 @@ def study_file(
             source, names, granularity=granularity, scale=scale, include=list(include) or None,
             exclude=list(exclude) or None, threads=threads, progress=bar.show,
             resume=resume or _journal(source, [names, granularity, scale, list(include), list(exclude)]),
+            scheduler=scheduler,
         )
     seconds = time.perf_counter() - started
     if html is not None:
@@ -80,8 +82,8 @@ def _journal(source: str, options: object) -> str | None:
 
 def _print(found: Study) -> None:
     screen = console()
-    heads = ("bits", "bytes", "SQNR dB", "median", "least", "mean rel", "overfl. %", "underfl. %")
-    shown = table("format", "", *heads, "worst tensor", right=heads)
+    heads = ("bits", "bytes", "SQNR\ndB", "median", "least", "mean\nrel", "overfl.\n%", "underfl.\n%")
+    shown = table("format", "", *heads, "worst\ntensor", right=heads, padding=(0, 1, 0, 0))  # fits in 80 columns
     for s in found.summary:
         shown.add_row(
             s.format, "*" if s.pareto else "", f"{float(s.bits_per_value):.3f}", f"{s.nbytes:,}", f"{s.sqnr_db:.1f}",
