@@ -344,7 +344,7 @@ def _assert_equal(what: str, values: Codes, got: Codes, want: Codes) -> None:
 
 
 #: Which codes are NaN, by their published layouts: magnitude bits, and the largest magnitude that is none.
-_NAN_ABOVE = {
+NAN_ABOVE = {
     "float16": (0x7FFF, 0x7C00),
     "bfloat16": (0x7FFF, 0x7F80),
     "float32": (0x7FFFFFFF, 0x7F800000),
@@ -356,6 +356,6 @@ _NAN_ABOVE = {
 
 def same_nan(codes: Codes, target: str) -> Codes:
     """Give every NaN code one and the same code, for targets with several."""
-    mask, top = _NAN_ABOVE[target]
+    mask, top = NAN_ABOVE[target]
     wide = codes.astype(np.uint64)
     return np.where((wide & np.uint64(mask)) > top, np.uint64(mask), wide).astype(np.int64)

@@ -1,0 +1,1 @@
+"""Exhaustive proof: every input pattern through the fast codec, beside an oracle that shares no code with it."""

@@ -1,0 +1,388 @@
+"""What is proved: a job is one source, target and rule with its oracle, cut into parts that run in any order."""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from importlib import import_module
+from typing import Any, ClassVar, NamedTuple, cast
+
+import boundary
+import ml_dtypes
+import numpy as np
+from oracles import disagreements
+from oracles.inputs import exact_values
+
+import bittrue as bt
+from bittrue import exact
+from bittrue.formats import BoolFormat, FloatFormat, Format, IntFormat, TaperedFormat, floor_log2
+from bittrue.rounding import Negative, Overflow, Rounding, Rule
+
+from .steps import BEYOND, DETERMINISTIC, Codes, asker, fill, fill_hybrid
+
+PIECE = 1 << 20
+P3109 = ("p3109_k8p4se", "p3109_k8p3sf", "p3109_k8p1ue", "p3109_k6p3uf", "p3109_k4p2sf", "p3109_k16p11se")
+FLOATS = [f.name for f in bt.formats() if isinstance(f, (FloatFormat, TaperedFormat)) and f.bits <= 16] + list(P3109)
+INTS = ("int4", "int8", "uint8", "int16")
+NEAREST = Rounding.nearest_even
+SOURCES = {name: cast(FloatFormat, bt.format(name)) for name in ("float16", "bfloat16", "float32", "float64")}
+
+
+class Outcome(NamedTuple):
+    """Inputs compared, how many of them differed without and with an entry in the table, and the first of those."""
+
+    inputs: int
+    differences: int = 0
+    explained: int = 0
+    example: str = ""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One line of the table."""
+
+    target: str
+    rounding: str
+    overflow: str
+    source: ClassVar[str] = "float32"
+    oracle: ClassVar[str] = ""
+    parts: ClassVar[int] = 0
+
+    @property
+    def key(self) -> str:
+        """Name in the file of results."""
+        return f"{self.source} -> {self.target}, {self.rounding}, {self.overflow}, {self.oracle}"
+
+    @cached_property
+    def format(self) -> Format:
+        return bt.format(self.target)
+
+    def check(self, part: int) -> Outcome:
+        """Compare one part."""
+        raise NotImplementedError(part)
+
+
+def differences(patterns: Codes, got: Codes, want: Codes) -> Outcome:
+    """Count, and show the first one."""
+    wrong = got != want
+    if not wrong.any():
+        return Outcome(patterns.size)
+    at = int(np.argmax(wrong))
+    example = f"{int(patterns[at]):#x} gives {int(got[at]):#x} instead of {int(want[at]):#x}"
+    return Outcome(patterns.size, int(np.count_nonzero(wrong)), 0, example)
+
+
+def total(outcomes: Iterator[Outcome]) -> Outcome:
+    """Add up."""
+    inputs = wrong = explained = 0
+    example = ""
+    for one in outcomes:
+        inputs, wrong, explained = inputs + one.inputs, wrong + one.differences, explained + one.explained
+        example = example or one.example
+    return Outcome(inputs, wrong, explained, example)
+
+
+# --- float32: all 2**32 patterns --------------------------------------------------------------------------------------
+
+_COUNT = np.arange(PIECE, dtype=np.uint32)
+_local = threading.local()
+
+
+def _scratch(name: str, dtype: Any) -> Codes:
+    """A thread's own buffer of one piece."""
+    key = f"{name}{np.dtype(dtype)}"
+    if not hasattr(_local, key):
+        setattr(_local, key, np.empty(PIECE, dtype))
+    return cast(Codes, getattr(_local, key))
+
+
+def _patterns(part: int) -> Codes:
+    return np.add(_COUNT, np.uint32(part * PIECE), out=_scratch("patterns", np.uint32))
+
+
+class Steps(Job):
+    """All float32 patterns beside the steps of the specification."""
+
+    oracle = "steps of exact"
+    parts = (1 << 32) // PIECE
+
+    def check(self, part: int) -> Outcome:
+        fmt, rule = self.format, Rule(rounding=self.rounding, overflow=self.overflow)
+        x, want = _patterns(part), _scratch("want", fmt.code_dtype)
+        if rule.rounding is Rounding.hybrid:
+            fill_hybrid(want, x, cast(TaperedFormat, fmt), rule.overflow, part * PIECE)
+        else:
+            fill(want, asker(SOURCES["float32"], fmt, rule), SOURCES["float32"], part * PIECE)
+        got = bt.encode(x.view(np.float32), fmt, rule=rule, threads=1, out=_scratch("got", fmt.storage))
+        return differences(x, got.view(fmt.code_dtype), want)
+
+
+def _ml_dtypes(x: Codes, target: str) -> Codes:
+    with np.errstate(all="ignore"):
+        return x.view(np.float32).astype(np.dtype(getattr(ml_dtypes, target)))
+
+
+def _numpy(x: Codes, target: str) -> Codes:
+    with np.errstate(all="ignore"):
+        return x.view(np.float32).astype(target)
+
+
+def _torch(x: Codes, target: str) -> Codes:
+    torch = import_module("torch")
+    y = torch.from_numpy(x.view(np.float32)).to(getattr(torch, target))
+    return cast(Codes, y.view(torch.uint8 if y.itemsize == 1 else torch.int16).numpy())
+
+
+_LIBRARIES = {"ml_dtypes": _ml_dtypes, "torch": _torch, "numpy": _numpy}
+#: What each library does; e8m0 rounds ties up in both, and torch drops the sign there.
+_E8M0 = Rule(rounding=Rounding.nearest_up, overflow=Overflow.infinity)
+_RULES = {
+    ("ml_dtypes", "float8_e8m0fnu"): _E8M0,
+    ("torch", "float8_e8m0fnu"): replace(_E8M0, negative=Negative.magnitude),
+    ("torch", "float8_e4m3fn"): Rule(overflow=Overflow.saturate),
+}
+LIBRARY_TARGETS = {
+    "ml_dtypes": [n for n in FLOATS if hasattr(ml_dtypes, n)],
+    "numpy": ["float16"],
+    "torch": "float16 bfloat16 float8_e5m2 float8_e4m3fn float8_e5m2fnuz float8_e4m3fnuz float8_e8m0fnu".split(),
+}
+
+
+@dataclass(frozen=True)
+class Library(Job):
+    """All float32 patterns beside a library, which rounds to nearest; differences need an entry in the table."""
+
+    oracle: str = ""  # type: ignore[misc]  # a field here
+    parts = (1 << 32) // PIECE
+
+    def check(self, part: int) -> Outcome:
+        fmt, x = self.format, _patterns(part)
+        rule = _RULES.get((self.oracle, self.target), Rule(overflow=Overflow.infinity))
+        theirs = _LIBRARIES[self.oracle](x, self.target).view(fmt.code_dtype)
+        ours = bt.encode(x.view(np.float32), fmt, rule=rule, threads=1, out=_scratch("got", fmt.storage))
+        bad = np.flatnonzero(theirs != ours)
+        if not bad.size:
+            return Outcome(PIECE)
+        v = exact_values(x[bad].view(np.float32))
+        known = np.zeros(bad.size, np.bool_)
+        for entry in disagreements.entries(self.oracle, "float32", self.target):
+            known |= entry.inputs(v, self.target)
+        if self.target in disagreements.NAN_ABOVE:  # any NaN is right
+            known |= disagreements.same_nan(theirs[bad], self.target) == disagreements.same_nan(ours[bad], self.target)
+        first = x[bad[~known]][:1]
+        at = bad[~known][:1]
+        example = f"{int(first[0]):#x} gives {int(ours[at[0]]):#x}, {self.oracle} {int(theirs[at[0]]):#x}" * first.size
+        return Outcome(PIECE, int(np.count_nonzero(~known)), int(np.count_nonzero(known)), example)
+
+
+# --- float16 and bfloat16: all patterns under all rules ---------------------------------------------------------------
+
+_EVERY = np.arange(1 << 16, dtype=np.uint16)
+_FLUSHES = [(False, False), (True, True), (True, False), (False, True)]
+_NAN_RULES: list[dict[str, Any]] = [{"nan": "keep"}, {"nan": "zero"}, {"nan": "max"}, {"nan_sign": "positive"}]
+_FLOAT_OVERFLOWS = ("saturate", "saturate_finite", "infinity", "ieee")
+
+
+@dataclass(frozen=True)
+class Sixteen(Job):
+    """All patterns of a 16-bit float under every rule: modes, overflow, NaN, flushing, negative values."""
+
+    source: str = "float16"  # type: ignore[misc]  # a field here
+    oracle = "exact"
+
+    @cached_property
+    def bases(self) -> list[Rule]:
+        """Rules without their overflow and NaN parts."""
+        fmt, hybrid = self.format, isinstance(bt.format(self.target), TaperedFormat)
+        negatives = [Negative.overflow]
+        if isinstance(fmt, FloatFormat) and not fmt.signed:
+            negatives.append(Negative.magnitude)
+        return [
+            Rule(rounding=mode, flush_inputs=i, flush_outputs=o, negative=negative)
+            for mode in [*DETERMINISTIC, *[Rounding.hybrid] * hybrid]
+            for i, o in (_FLUSHES if mode is NEAREST else _FLUSHES[:2])
+            for negative in negatives
+        ]
+
+    @property
+    def parts(self) -> int:  # type: ignore[override]
+        return len(self.bases)
+
+    def check(self, part: int) -> Outcome:
+        return total(self._compare(self.bases[part]))
+
+    def _compare(self, base: Rule) -> Iterator[Outcome]:
+        source, fmt = SOURCES[self.source], self.format
+        codes = np.empty(1 << 16, np.int64 if fmt.bits < 63 else object)
+        raising = replace(base, overflow=Overflow.raise_)
+        if base.rounding is Rounding.hybrid:  # no steps
+            codes[:] = [asker(source, fmt, raising)(int(u)) for u in _EVERY]
+        else:
+            fill(codes, asker(source, fmt, raising), source, 0)
+        beyond = codes == BEYOND
+        x = _EVERY.view(np.float16 if self.source == "float16" else ml_dtypes.bfloat16)
+        nan = np.isnan(x)
+
+        def encode(rule: Rule, chosen: Codes) -> Codes:
+            return np.asarray(bt.encode(x[chosen], fmt, rule=rule)).view(fmt.code_dtype)
+
+        # Flushing speaks of floats only, wrapping of integers only; otherwise every overflow rule with every NaN rule.
+        for overflow in (*_FLOAT_OVERFLOWS, *["wrap"] * isinstance(fmt, (IntFormat, BoolFormat))):
+            rule = replace(base, overflow=Overflow(overflow))
+            want = codes.copy()
+            if overflow == "wrap" and isinstance(fmt, IntFormat):
+                want[beyond] = [_wrapped(source, fmt, rule, int(u)) for u in _EVERY[beyond]]
+            else:
+                ask = asker(source, fmt, rule)
+                for negative in (False, True):
+                    for kind in (x == 0, np.isinf(x), np.isfinite(x) & (x != 0)):
+                        chosen = np.flatnonzero((beyond | np.isinf(x)) & kind & (np.signbit(x) == negative))
+                        if chosen.size:  # one answer for all: `exact` is asked for the nearest and the farthest
+                            ends = {ask(int(chosen[0])), ask(int(chosen[-1]))}
+                            assert len(ends) == 1, ends
+                            want[chosen] = ends.pop()
+            for changes in _NAN_RULES:
+                full = replace(rule, **changes)
+                for negative in (False, True):
+                    value = -float("nan") if negative else float("nan")
+                    want[nan & (np.signbit(x) == negative)] = exact.encode(value, fmt, full, source=source)
+                yield differences(_EVERY, encode(full, _EVERY >= 0), want.astype(fmt.code_dtype))
+        strict = replace(raising, nan="raise")  # type: ignore[arg-type]
+        usable = ~beyond & ~nan
+        yield differences(_EVERY[usable], encode(strict, usable), codes[usable].astype(fmt.code_dtype))
+        for chosen, error in ((beyond & ~nan, OverflowError), (nan, ValueError)):
+            for at in np.flatnonzero(chosen)[:: max(1, np.count_nonzero(chosen) // 64)]:
+                raised = _raises(lambda at=at: encode(strict, _EVERY == at), error) or isinstance(fmt, BoolFormat)
+                yield Outcome(1, int(not raised), 0, "" if raised else f"{int(at):#x} raises no {error.__name__}")
+
+
+def _raises(call: Any, error: type[Exception]) -> bool:
+    try:
+        call()
+    except error:
+        return True
+    return False
+
+
+def _wrapped(source: FloatFormat, fmt: IntFormat, rule: Rule, pattern: int) -> int:
+    return exact.encode(source.value(pattern), fmt, rule, source=source)
+
+
+# --- float64 ----------------------------------------------------------------------------------------------------------
+
+FLOAT64_TARGETS = [*FLOATS, "tfloat32"]
+
+
+@lru_cache(maxsize=2)
+def _table(target: str) -> boundary.Boundaries:
+    return boundary.Boundaries(cast(Any, bt.format(target)))
+
+
+class _Float64(Job):
+    source = "float64"
+    oracle = "sorted values, searched"
+
+    def inputs(self, part: int) -> Codes:
+        raise NotImplementedError(part)
+
+    def rules(self) -> list[Rule]:
+        raise NotImplementedError
+
+    def check(self, part: int) -> Outcome:
+        x = self.inputs(part)
+        table = _table(self.target)
+        table.place(x)
+        return total(
+            differences(x.view(np.uint64), bt.encode(x, self.format, rule=rule).view(self.format.code_dtype), want)
+            for rule in self.rules()
+            for want in [table.encode(rule)]
+        )
+
+
+class Neighbours(_Float64):
+    """Every value and midpoint of the target, one ulp either side, both signs, in all modes and overflow rules."""
+
+    parts = 1
+
+    def inputs(self, part: int) -> Codes:
+        return boundary.neighbourhood(cast(Any, self.format), np.float64)
+
+    def rules(self) -> list[Rule]:
+        return [Rule(rounding=m, overflow=o) for m in DETERMINISTIC for o in _FLOAT_OVERFLOWS]
+
+
+class Sample(_Float64):
+    """Random float64 of the target's range and a little beyond; a third of them with few bits, so that ties occur."""
+
+    @property
+    def parts(self) -> int:  # type: ignore[override]
+        return 100 if self.rounding == NEAREST else 10
+
+    def inputs(self, part: int) -> Codes:
+        fmt, n = cast(FloatFormat, self.format), 10**6
+        rng = np.random.default_rng([zlib.crc32(self.target.encode()), part])
+        low, high = floor_log2(fmt.min_subnormal) - 3, floor_log2(fmt.max) + 2
+        fraction = rng.integers(0, 1 << 52, n, np.uint64)
+        short = np.uint64(1) << rng.integers(30, 52, n // 3).astype(np.uint64)
+        fraction[: n // 3] &= ~(short - np.uint64(1))
+        significand = (fraction | np.uint64(1023 << 52)).view(np.float64)
+        x = np.ldexp(significand, rng.integers(max(low, -1060), min(high, 1022) + 1, n))
+        return np.where(rng.random(n) < 0.5, -x, x)
+
+    def rules(self) -> list[Rule]:
+        modes = [NEAREST] if self.rounding == NEAREST else [m for m in DETERMINISTIC if m is not NEAREST]
+        return [Rule(rounding=m, overflow=Overflow(self.overflow)) for m in modes]
+
+
+class Midpoints(Job):
+    """Every midpoint of float32 neighbours and one float64 ulp either side: the codes follow from its place."""
+
+    source = "float64"
+    oracle = "by construction"
+    parts = (1 << 31) // PIECE - (1 << 23) // PIECE  # finite magnitudes
+
+    def check(self, part: int) -> Outcome:
+        lower = _patterns(part)
+        low = lower.view(np.float32).astype(np.float64)
+        step = (lower + np.uint32(1)).view(np.float32)
+        with np.errstate(over="ignore"):
+            high = np.where(np.isinf(step), 2.0**128, step.astype(np.float64))
+        middle = (low + high) / 2
+        rule, top = Rule(rounding=self.rounding), np.uint32(0x7F7FFFFF)
+        odd = (lower & np.uint32(1)).astype(np.bool_)
+        outcomes = []
+        for negative in (False, True):
+            for rest, x in ((1, np.nextafter(middle, 0)), (2, middle), (3, np.nextafter(middle, np.inf))):
+                up = [exact.round_up(rule.rounding, is_odd, negative, rest, 4) for is_odd in (False, True)]
+                want = np.minimum(lower + np.where(odd, up[1], up[0]).astype(np.uint32), top)
+                want |= np.uint32(negative << 31)
+                got = bt.encode(-x if negative else x, "float32", rule=rule, threads=1).view(np.uint32)
+                outcomes.append(differences(x.view(np.uint64), got, want))
+        return total(iter(outcomes))
+
+
+# --- the list ---------------------------------------------------------------------------------------------------------
+
+
+def jobs() -> list[Job]:
+    """Return all jobs, the most telling first."""
+    others = [m.value for m in DETERMINISTIC if m is not NEAREST]
+    sixteen = [f.name for f in bt.formats() if f.kind != "complex"] + list(P3109)
+    infinite = ("float16", "float8_e5m2", "float8_e4m3fn", "hifloat8")
+    return [
+        *(Steps(name, "nearest_even", "saturate") for name in FLOATS),
+        *(Steps(name, mode, "saturate") for name in FLOATS for mode in others),
+        Steps("hifloat8", "hybrid", "saturate"),
+        Steps("hifloat8", "hybrid", "infinity"),
+        *(Library(t, "nearest_even", "its own", library) for library, ts in LIBRARY_TARGETS.items() for t in ts),
+        *(Sixteen(name, "all", "all", source) for source in ("float16", "bfloat16") for name in sixteen),
+        *(Neighbours(name, "all", "all") for name in FLOAT64_TARGETS),
+        *(Sample(name, mode, "infinity") for mode in ("nearest_even", "the others") for name in FLOAT64_TARGETS),
+        *(Steps(name, "nearest_even", o) for o in _FLOAT_OVERFLOWS[1:] for name in FLOATS),
+        *(Steps(name, mode, "ieee") for name in infinite for mode in others),
+        *(Steps(name, mode, "saturate") for name in INTS for mode in ["nearest_even", *others]),
+        *(Midpoints("float32", m.value, "saturate") for m in DETERMINISTIC),
+    ]

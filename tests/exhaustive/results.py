@@ -1,0 +1,120 @@
+"""The results of exhaustive runs: a JSON file with a row for each job, and the tables of docs/proof.md made from it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from .jobs import Job, Outcome
+from .steps import DETERMINISTIC
+
+ROOT = Path(__file__).parents[2]
+FILE = ROOT / "tests/data/exhaustive.json"
+PAGE = ROOT / "docs/proof.md"
+BEGIN, END = "<!-- exhaustive: begin -->", "<!-- exhaustive: end -->"
+
+#: What a conversion's bits depend on; a result counts for this text only.
+_SOURCES = (
+    "rounding.py formats.py exact.py tables.py plans.py codec.py parse.py kinds/base.py kinds/real.py kernels/ops.py "
+    "kernels/encode.py kernels/decode.py kernels/integer.py kernels/stochastic.py"
+).split()
+
+Rows = dict[str, dict[str, Any]]
+
+
+def digest() -> str:
+    """Return a short hash of the code that converts."""
+    text = b"".join((ROOT / "src/bittrue" / name).read_bytes() for name in _SOURCES)
+    return hashlib.sha256(text).hexdigest()[:12]
+
+
+def load(path: Path) -> Rows:
+    """Read the rows, by key; none where there is no file yet."""
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
+
+
+def save(path: Path, rows: Rows) -> None:
+    """Replace the file as a whole, a row on each line."""
+    lines = [f"  {json.dumps(key)}: {json.dumps(row)}" for key, row in sorted(rows.items())]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".tmp")
+    draft.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    os.replace(draft, path)
+
+
+def row(job: Job, outcome: Outcome, parts: int, **more: Any) -> dict[str, Any]:
+    """Return the row of a job that ran `parts` of its parts."""
+    return {
+        "source": job.source,
+        "target": job.target,
+        "rounding": job.rounding,
+        "overflow": job.overflow,
+        "oracle": job.oracle,
+        "parts": parts,
+        "of": job.parts,
+        "inputs": outcome.inputs,
+        "differences": outcome.differences,
+        "explained": outcome.explained,
+        "example": outcome.example,
+        **more,
+    }
+
+
+def done(row: dict[str, Any] | None, code: str) -> bool:
+    """Whether a row is complete, of this code, and without an unexplained difference."""
+    return row is not None and row["digest"] == code and row["parts"] == row["of"] and not row["differences"]
+
+
+def _many(row: dict[str, Any]) -> str:
+    return "2^32" if row["inputs"] == 1 << 32 else f"{row['inputs']:,}".replace(",", " ")
+
+
+def _modes(names: Iterable[str]) -> str:
+    every = [m.value for m in DETERMINISTIC]
+    given = list(names)
+    if set(given) == set(every):
+        return f"all {len(every)}"
+    if len(given) == len(every) - 1 and "nearest_even" not in given and set(given) < set(every):
+        return f"the {len(given)} others"
+    return ", ".join(sorted(given, key=lambda n: every.index(n) if n in every else -1))
+
+
+def table(rows: Rows) -> str:
+    """Return the results as Markdown: modes that had the same inputs and outcome share a line."""
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for one in rows.values():
+        key = ("oracle", "source", "target", "overflow", "inputs", "differences", "explained", "commit")
+        groups.setdefault(tuple(one[k] for k in key), []).append(one)
+    lines = [
+        "| source | format | rounding | overflow | inputs | oracle | differences | explained | date | commit |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    order = sorted(groups.items(), key=lambda g: (_SOURCE_ORDER.index(g[0][1]), g[0][0], g[0][3], g[0][2], g[0][4]))
+    for _, group in order:
+        one = group[0]
+        times = f"{len(group)} x " if len(group) > 1 else ""
+        cells = (
+            *(one["source"], one["target"], _modes(r["rounding"] for r in group), one["overflow"]),
+            *(times + _many(one), one["oracle"], one["differences"], one["explained"]),
+            *(max(r["date"] for r in group), one["commit"]),
+        )
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    inputs = sum(r["inputs"] for r in rows.values())
+    wrong = sum(r["differences"] for r in rows.values())
+    billions = f"{inputs / 1e9:,.1f}".replace(",", " ")
+    head = f"{len(rows)} jobs, {billions} thousand million comparisons, {wrong} unexplained differences."
+    return "\n".join([head, "", *lines])
+
+
+_SOURCE_ORDER = ("float32", "float16", "bfloat16", "float64")
+
+
+def page(text: str, rows: Rows) -> str:
+    """Return the text of docs/proof.md with its table made anew."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{table(rows)}\n{END}{after}"
