@@ -398,7 +398,8 @@ def _words(value: Any, name: str) -> Words:
     """Return 64-bit words as uint64."""
     # As objects: NumPy makes float64 of a list in which some words need the top bit and others do not.
     array = np.asarray(value, object if isinstance(value, (list, tuple)) else None)
-    if array.dtype.kind == "i" or (array.dtype.kind == "O" and all(isinstance(v, (int, np.integer)) for v in array.flat)):
+    integers = array.dtype.kind == "O" and all(isinstance(v, (int, np.integer)) for v in array.flat)
+    if array.dtype.kind == "i" or integers:
         _refuse(array, (array < 0) | (array > _ALL), name, "a 64-bit word")
     elif array.dtype.kind != "u" and array.size:
         raise TypeError(f"{name}={value!r} must be a 64-bit word, or an array of one per column")

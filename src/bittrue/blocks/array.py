@@ -300,7 +300,7 @@ class BlockArray:
         scale = "" if self._scale is None else f", scale={self._scale!r}"
         try:
             text = np.array2string(self.decode(), separator=", ", prefix="BlockArray(", threshold=64, edgeitems=2)
-        except ValueError as error:  # bytes from elsewhere may hold reserved codes; a debugger must show them all the same
+        except ValueError as error:  # bytes from elsewhere may hold reserved codes
             text = f"<{error}>"
         return f"BlockArray({text}, shape={self._shape}, format={self._format.name}, axis={self._axis}{scale})"
 
