@@ -1,8 +1,7 @@
-"""The guide's examples, the programs about users' complaints, the command's tables and the benchmark's rows."""
+"""The programs about users' complaints, the command's tables and the benchmark's rows."""
 
 from __future__ import annotations
 
-import doctest
 import json
 import subprocess
 import sys
@@ -15,13 +14,6 @@ from bittrue.aie import bench as rows
 from bittrue.cli import main
 
 ROOT = Path(__file__).parents[2]
-
-
-def test_guide():
-    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-    guide = str(ROOT / "docs" / "aie.md")
-    result = doctest.testfile(guide, module_relative=False, optionflags=flags, encoding="utf-8")
-    assert result.attempted > 20 and not result.failed
 
 
 def run(name):

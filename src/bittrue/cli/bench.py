@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
-from ..bench import Result, Row, Settings, collect, header, run
+from ..bench import PEERS, Point, Result, Row, Settings, collect, draw, header, run, scaling
 from .output import console, print_json, table
 
 __all__ = ["bench"]
 
-_PEERS = ("numpy", "ml_dtypes", "en_dtypes", "torch")
 _SHORT = {"share_one": "one", "share_two": "two", "one": "rate", "megabytes": "peak", "seconds": "time"}
 _GOAL_TEXT = {"share_one": "{:g}", "share_two": "{:g}", "one": "{:g}/us", "megabytes": "{:g} MB"}
 
 
-def bench(size: str, repeat: int, only: str | None, full: bool, form: str) -> None:
-    """Measure and print; `form` is "table", "json", "markdown" or "list"."""
+def bench(size: str, repeat: int, only: str | None, full: bool, form: str, plot: Path | None = None) -> None:
+    """Measure and print; `form` is "table", "json", "markdown" or "list"; `plot` gets a picture of the scaling."""
+    if plot is not None:
+        if find_spec("matplotlib") is None:
+            raise ValueError("--plot needs matplotlib: pip install 'bittrue[plot]'")
+        if not plot.parent.is_dir():
+            raise ValueError(f"--plot {plot}: there is no directory {plot.parent}")
     settings = Settings(_size(size), repeat, (2 << 30) if full else (256 << 20))
     rows = collect(only)
     if form == "list":
@@ -26,11 +32,16 @@ def bench(size: str, repeat: int, only: str | None, full: bool, form: str) -> No
         return
     facts = header()  # before the measurement, whose own load it would show
     results = _measure(rows, settings)
+    points = _scaling(settings) if plot is not None else []
+    if plot is not None:
+        draw(points, plot)
     if form == "json":
         about = {**facts, "size": settings.size, "repeat": settings.repeat, "file_bytes": settings.file_bytes}
-        print_json({**about, "rows": [_as_dict(r) for r in results]})
+        print_json({**about, "rows": [_as_dict(r) for r in results], "scaling": [p._asdict() for p in points]})
     elif form == "markdown":
         _print_markdown(results, facts, settings)
+        if plot is not None:
+            _print_scaling(points, plot)
     else:
         _print_tables(results, facts, settings)
 
@@ -53,6 +64,11 @@ def _measure(rows: Sequence[Row], settings: Settings) -> list[Result]:
             status.update(f"{len(results) + 1} of {len(rows)}: {row.name}")
             results += run([row], settings)
     return results
+
+
+def _scaling(settings: Settings) -> list[Point]:
+    with console(stderr=True).status("scaling"):
+        return [point for points in scaling(settings.repeat) for point in points]
 
 
 def _as_dict(result: Result) -> dict[str, Any]:
@@ -79,7 +95,7 @@ def _columns(results: Sequence[Result]) -> list[str]:
         ("two", "2 thr"),
         ("limit", "copy"),
         ("share_one", "share"),
-        *((f"times {peer}", peer) for peer in _PEERS),
+        *((f"times {peer}", peer) for peer in PEERS),
         ("seconds", "time"),
         ("MB/s", "MB/s"),
         ("copy MB/s", "file copy"),
@@ -96,7 +112,7 @@ def _cells(result: Result, headings: Sequence[str]) -> list[str]:
         "2 thr": _number(figures.get("two"), "{:.0f}"),
         "copy": _number(figures.get("limit"), "{:.0f}"),
         "share": " ".join(shares),
-        **{peer: _number(figures.get(f"times {peer}"), "{:.3g}x") for peer in _PEERS},
+        **{peer: _number(figures.get(f"times {peer}"), "{:.3g}x") for peer in PEERS},
         "time": _duration(figures["seconds"]) if "seconds" in figures else "",
         "MB/s": _number(figures.get("MB/s"), "{:.0f}"),
         "file copy": _number(figures.get("copy MB/s"), "{:.0f}"),
@@ -137,7 +153,7 @@ def _about(facts: dict[str, str], settings: Settings) -> list[str]:
         f"arrays: {settings.size:,} elements, output allocated before; medians of {settings.repeat} rounds in turns",
         "1 thr, 2 thr: million elements per second on one and two threads",
         "copy: NumPy's plain copy between the same widths, in the same run; share: of the copy, on one and two threads",
-        "ml_dtypes, en_dtypes, torch, numpy: how many times as fast as that, one thread each",
+        f"{', '.join(PEERS)}: how many times as fast as that, one thread each",
     ]
 
 
@@ -183,14 +199,18 @@ How they are taken, and what one machine gave.
   with another one; eleven rounds. Rates are medians. Shares and "times as fast" are medians of the ratios within each
   round, so that what slows the machine down for a while cancels out. Peers more than eight times slower than the
   copy take their turns afterwards: their long passes would let the cache go cold, and flatter our shares.
-- Peers are used as their documentation shows: `numpy.copyto` into their dtype, torch's `copy_` on one thread. Those
-  that are not installed are left out.
+- Peers are used as their documentation shows: `numpy.copyto` into their dtype, torch's `copy_` on one thread, gfloat's
+  `round_ndarray` and `encode_ndarray`, torchao's `to_mx` (scales and elements), amd-quark's `fake_quantize_mx6_mx9`;
+  the last three allocate their results. Those that are not installed are left out.
 - Start-up times are those of fresh processes on a warm disk; peak memory is the child's own high-water mark.
 - Goals stand in each row; "below" names those that are missed: one, two: the share on that many threads.
 
 One format: `bittrue bench --only hifloat8`; a quick look: `--size 2^20`; for programs: `--json`. This page:
 
-    bittrue bench --markdown > docs/benchmarks.md
+<!-- not run: it takes minutes -->
+```console
+$ bittrue bench --markdown > docs/benchmarks.md
+```
 
 ## Results
 """
@@ -210,3 +230,19 @@ def _print_markdown(results: Sequence[Result], facts: dict[str, str], settings: 
             cells = [result.row.name, *_cells(result, headings), _goals(result), _verdict(result)]
             print(f"| {' | '.join(cells)} |")
     print(f"\n{_summary(results)}.")
+
+
+def _print_scaling(points: Sequence[Point], plot: Path) -> None:
+    print("\n### Elements and threads\n")
+    print("Million elements per second; beside the rates, their share of the plain copy of the same size.\n")
+    print(f"![rates by elements and threads]({plot.parent.name}/{plot.name})\n")
+    threads = sorted({p.threads for p in points if p.threads})
+    print("| | elements | copy | " + " | ".join(f"{n} thr" for n in threads) + " |")
+    print("|---|---:|---:|" + "---:|" * len(threads))
+    by_case: dict[tuple[str, int], dict[int, float]] = {}
+    for p in points:
+        by_case.setdefault((p.row, p.elements), {})[p.threads] = p.rate
+    for (row, elements), rates in by_case.items():
+        copy = rates.get(0)
+        cells = [f"{rates[n]:.0f}" + ("" if copy is None else f" ({rates[n] / copy:.2f})") for n in threads]
+        print(f"| {row} | {elements:,} | {_number(copy, '{:.0f}')} | {' | '.join(cells)} |")

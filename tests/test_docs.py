@@ -1,0 +1,147 @@
+"""Every block of code in the documentation runs, in both languages; the site builds; its links lead somewhere."""
+
+from __future__ import annotations
+
+import contextvars
+import re
+import subprocess
+import sys
+from urllib.parse import unquote
+
+import pages
+import pytest
+
+from bittrue import formats
+from bittrue.cli import main
+
+ROOT = pages.ROOT
+
+#: What the site's build computes is tested where it comes from.
+COMPUTED = ("docs/formats/", "docs/project/", "docs/reference/")
+
+PAGES = sorted(
+    str(path.relative_to(ROOT).as_posix())
+    for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md"))
+    if not path.relative_to(ROOT).as_posix().startswith(COMPUTED)
+)
+CHINESE = {
+    "README.zh-CN.md": "README.md",
+    **{f"docs/zh/{name}.md": f"docs/{name}.md" for name in ("start", "ascend", "fixpipe")},
+}
+
+
+def text(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def registry(monkeypatch):
+    """The catalogue as it was: a page may register a format."""
+    module = sys.modules["bittrue.formats"]
+    monkeypatch.setattr(module, "_BY_NAME", dict(module._BY_NAME))
+    for name, aliases in dict(module.ALIASES).items():
+        monkeypatch.setitem(module.ALIASES, name, aliases)
+    yield
+    assert formats()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_code_of_a_page_does_what_the_page_says(page, tmp_path, monkeypatch, registry):
+    source = text(page)
+    for package in pages.needs(source):
+        pytest.importorskip(package)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", str(pages.WIDTH))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    # A page may turn the registers of a tile: they are of its context.
+    contextvars.copy_context().run(pages.run, source, page, main)
+
+
+@pytest.mark.parametrize("page", CHINESE)
+def test_chinese_pages_have_the_same_code(page):
+    def code(page):
+        return [(b.language, pages.without_comments(b.code)) for b in pages.blocks(text(page)) if b.language != "text"]
+
+    assert code(page) == code(CHINESE[page])
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere_on_github(page):
+    """Relative links, and anchors in pages that are in the repository (GitHub and the site make them alike)."""
+    for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"```.*?```|`[^`\n]*`", "", text(page), flags=re.DOTALL)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        there = (ROOT / page).parent / unquote(path) if path else ROOT / page
+        name = there.resolve().relative_to(ROOT).as_posix()
+        if name.startswith(COMPUTED):  # only the site has it; its own links are checked there
+            continue
+        assert there.exists(), f"{page}: {target}"
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", there.read_text(encoding="utf-8"), re.MULTILINE)
+            assert anchor in {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}, target
+
+
+def test_the_site_builds_without_warnings(tmp_path):
+    for package in ("sphinx", "myst_parser", "furo", "sphinx_copybutton", "matplotlib"):
+        pytest.importorskip(package, reason=f"{package} is not installed; `make docs` installs it")
+    built = tmp_path / "site"
+    run = subprocess.run(
+        [sys.executable, "-m", "sphinx.cmd.build", "-q", "-n", "-W", "--keep-going", str(ROOT / "docs"), str(built)],
+        capture_output=True, text=True, timeout=500, check=False,
+    )  # fmt: skip
+    assert run.returncode == 0 and not run.stderr, run.stderr
+    for page in ("index", "start", "zh/start", "reference/cli", "reference/api/bittrue", "evidence"):
+        assert (built / f"{page}.html").is_file()
+    shown = (built / "reference" / "api" / "bittrue.html").read_text(encoding="utf-8")
+    assert 'id="bittrue.encode"' in shown and 'id="bittrue.format"' in shown
+    for f in [*formats(), *formats("block")]:
+        page = (built / "formats" / f"{f.name}.html").read_text(encoding="utf-8")
+        assert all(f">{alias}<" in page for alias in f.aliases)
+        assert ("<h2>Codes<" in page) == (f.bits <= 8 and f.kind not in ("block", "complex"))
+    check = [sys.executable, str(ROOT / "docs" / "_ext" / "links.py"), str(built)]
+    links = subprocess.run(check, capture_output=True, text=True, check=False)
+    assert links.returncode == 0, links.stdout
+    (built / "start.html").unlink()
+    links = subprocess.run(check, capture_output=True, text=True, check=False)
+    assert links.returncode == 1 and "index.html: start.html" in links.stdout
+
+
+# --- the reader of pages itself ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("page", "complaint"),
+    [
+        ("```python\n>>> 1 + 1\n3\n```", "Expected:\n    3\nGot:\n    2"),
+        ("```python\nx = [1, 2]  # [1, 3]\n```", r"\[1, 2\], where the comment says \[1, 3\]"),
+        ("```console\n$ echo a b\na c\n```", "echo a b"),
+        ("```console\n$ bittrue formats nothing\n```", "format 'nothing' is not known"),
+        ("```console\n$ cat <<'EOF'\nx\nEOF\ny\n```", "cat"),
+    ],
+)
+def test_a_page_that_is_wrong_fails(page, complaint):
+    with pytest.raises(AssertionError, match=complaint):
+        pages.run(page, "page", main)
+
+
+@pytest.mark.parametrize(
+    ("page", "complaint"),
+    [
+        ("```sh\nls\n```", "'sh' is not python, console or text"),
+        ("Text\n\n    make test\n", "line 3: code stands in a fence"),
+        ("<!-- not run: -->\n```python\n1\n```", "say why"),
+    ],
+)
+def test_code_that_would_not_run_is_refused(page, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        list(pages.blocks(page))
+
+
+def test_a_page_that_is_right_passes():
+    page = (
+        "<!-- setup\nk = 2\n-->\n```python\n>>> k\n2\n```\n```python\nx = k + 1  # 3: the sum\n```\n"
+        "```console\n$ cat <<'EOF'\nx\nEOF\nx\n$ echo a; echo b; echo c\na\n...\nc\n```\n"
+        "<!-- not run: it would fail -->\n```python\n1 / 0\n```\n```text\nnothing\n```\n"
+    )
+    assert pages.run(page, "page", main) == 4
