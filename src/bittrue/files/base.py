@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import lzma
 import math
 import os
 import zipfile
@@ -33,9 +32,10 @@ Codes = np.ndarray[Any, Any]
 Path = str | os.PathLike[str]
 
 _MAX_DIMENSIONS = 64  # NumPy's limit
+_WIDEST = 16  # bytes of a complex128: what holds codes must be able to hold their values
 _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 #: What reading from a damaged or vanishing file can raise.
-_READ_ERRORS = (OSError, EOFError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, RuntimeError, NotImplementedError)
+_READ_ERRORS = (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError)
 
 
 class FileError(ValueError):
@@ -134,7 +134,7 @@ def check_shape(shape: object, itemsize: int = 1) -> tuple[int, ...]:
         raise ValueError(f"shape={sizes} must not have negative dimensions")
     if len(sizes) > _MAX_DIMENSIONS:
         raise ValueError(f"shape has {len(sizes)} dimensions; at most {_MAX_DIMENSIONS} are allowed")
-    if math.prod(n for n in sizes if n) * itemsize >= 1 << 63:
+    if math.prod(n for n in sizes if n) * max(itemsize, _WIDEST) >= 1 << 63:
         raise ValueError(f"shape={sizes} is too large for any memory")
     return sizes
 
@@ -234,6 +234,11 @@ class Reader:
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Logical shape of every tensor."""
         return {name: info.shape for name, info in self.tensors.items()}
+
+    def file_of(self, name: str) -> str:
+        """Return the path of the file that holds a tensor: of a sharded checkpoint, its shard."""
+        self[name]
+        return self.path
 
     def __getitem__(self, name: str) -> TensorInfo:
         try:

@@ -44,6 +44,7 @@ __all__ = ["NpyReader", "NpySink", "NpzReader", "NpzSink"]
 
 _MAGIC = b"\x93NUMPY"
 _MAX_HEADER = 1 << 16
+_ZIP_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # NumPy's; LZMA would take as much memory as a file asks for
 _ZIP_RATIO = 1100  # deflate makes data at most 1032 times smaller: a member that claims more is damaged
 _DTYPE = re.compile(r"[<>|=]?([a-zA-Z?])\d*")
 
@@ -235,6 +236,8 @@ class NpzReader(_NumpyOrder):
                 raise FileError(f"{of}: is not a .npy array")
             if name in layouts:
                 raise FileError(f"{of}: occurs twice")
+            if member.compress_type not in _ZIP_METHODS:
+                raise FileError(f"{of}: is compressed by method {member.compress_type}; expected stored or deflated")
             if member.file_size > (member.compress_size + 1) * _ZIP_RATIO:
                 raise FileError(f"{of}: claims {member.file_size} bytes in {member.compress_size}; the file is damaged")
             with explained(of), self._zip.open(member) as stream:

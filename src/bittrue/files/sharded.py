@@ -61,6 +61,10 @@ class ShardedReader(Reader):
         for reader in self.shards.values():
             reader.close()
 
+    def file_of(self, name: str) -> str:
+        """Return the path of the shard that holds a tensor."""
+        return self.shards[self._shard_of[self[name].name]].path
+
     def image(self, name: str) -> Codes:
         """Return a tensor's whole memory image as bytes."""
         return self.shards[self._shard_of[self[name].name]].image(name)
@@ -88,8 +92,8 @@ def _read_index(path: Path) -> dict[str, Any]:
     if not isinstance(index.get("metadata", {}), (dict, type(None))):
         raise FileError(f"{path}: its metadata must be a JSON object")
     for name, shard in shards.items():
-        plain = isinstance(shard, str) and not set(shard) & set("/\\:\0") and shard.lower().endswith(".safetensors")
-        if not plain:
+        plain = isinstance(shard, str) and shard.isprintable() and not set(shard) & set("/\\:")
+        if not plain or not shard.lower().endswith(".safetensors"):
             raise FileError(
                 f"{path}: places tensor {name!r} in {shard!r}, expected the plain name of a .safetensors file beside it"
             )

@@ -289,6 +289,12 @@ class TaperedFormat(RealFormat):
     """A prefix code (the "dot" field) tells how the other bits split into exponent and fraction.
 
     hifloat8 is the instance (Ascend C data types, table 4): see `specs` in the documentation for its figures.
+
+    Raises
+    ------
+    ValueError
+        When the regimes do not give each magnitude code one value, these do not lie on one grid in each binade, or
+        `max_code` is not the code of the largest finite one.
     """
 
     width: int = 8
@@ -301,6 +307,30 @@ class TaperedFormat(RealFormat):
     kind: ClassVar[str] = "tapered"
     signed: ClassVar[bool] = True
     nan_signed: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for row in self.regimes:
+            widths = (row.prefix_bits, row.exponent_bits, row.mantissa_bits)
+            if not all(0 <= n <= 15 for n in widths) or row.exponent_bits > 6 or sum(widths) != self.width - 1:
+                raise ValueError(
+                    f"format {self.name!r}: the fields of regime {list(row)} do not make {self.width - 1} bits"
+                )
+        if not 3 <= self.width <= 16 or abs(self.subnormal_bias) > 1000:
+            raise ValueError(
+                f"format {self.name!r}: width={self.width}, subnormal_bias={self.subnormal_bias} is out of range"
+            )
+        if self.nan_code not in (None, 1 << self.magnitude_bits) or (self.nan_code and self.has_negative_zero):
+            raise ValueError(f"nan_code={self.nan_code!r} must be None, or the code of -0 where there is no -0")
+        if self.inf_magnitude is not None and self.inf_magnitude not in range(1, 1 << self.magnitude_bits):
+            raise ValueError(f"inf_magnitude={self.inf_magnitude!r} must be None or a magnitude code above 0")
+        if all(row.subnormal for row in self.regimes):
+            raise ValueError(f"format {self.name!r}: there must be a regime of normal values")
+        if self.max_code != self._ordered[-1][1]:
+            raise ValueError(f"max_code={self.max_code!r} must be {self._ordered[-1][1]:#x}, that of the largest value")
+        values, quanta = [v for v, _ in self._ordered], self._quanta[2]
+        if not all(b == a + dyadic(quanta.get(floor_log2(a), 0)) for a, b in zip(values, values[1:])):
+            raise ValueError(f"format {self.name!r}: the values do not lie on one grid in each binade")
 
     @property
     def bits(self) -> int:
