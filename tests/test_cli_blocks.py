@@ -137,11 +137,12 @@ def test_convert(run, tmp_path: Path, name: str, options: list[str], rule: dict)
 
 def test_convert_in_pieces_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from bittrue import convert
+    from bittrue.convert import work
 
     x = np.random.default_rng(2).standard_normal((100, 512)).astype(np.float32)
     bt.save(tmp_path / "a.npy", x)
-    monkeypatch.setattr(convert, "_CHUNK", 1 << 12)
-    monkeypatch.setattr(convert, "_PIECE", 1 << 9)
+    monkeypatch.setattr(work, "_CHUNK", 1 << 12)
+    monkeypatch.setattr(work, "_PIECE", 1 << 9)
     convert.convert(tmp_path / "a.npy", tmp_path / "b.npy", "mx6", threads=3)
     assert bt.load(tmp_path / "b.npy").tobytes() == bt.encode(x, "mx6").tobytes()
 

@@ -22,7 +22,7 @@ from bittrue.convert import convert as convert_file
 from bittrue.files import ExistingFileError, FileError, load, open_tensors, save
 from bittrue.formats import FloatFormat, IntFormat, TaperedFormat, floor_log2
 
-ENGINE = sys.modules["bittrue.convert"]
+PACKAGE, WORK = sys.modules["bittrue.convert"], sys.modules["bittrue.convert.work"]
 TARGETS = [f for f in bt.formats() if f.kind not in ("complex",)]
 OWN = bt.FloatFormat("mine_e4m4", exponent_bits=4, mantissa_bits=4, bias=9, inf=False, nan="none")
 SOURCES = [f for f in bt.formats() if f.kind in ("float", "tapered")] + [OWN]
@@ -32,9 +32,9 @@ DIRECTED = [r for r in Rounding if r not in (Rounding.stochastic, Rounding.hybri
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make ordinary test arrays span several chunks and pieces, with rests."""
-    monkeypatch.setattr(ENGINE, "_CHUNK", 160)
-    monkeypatch.setattr(ENGINE, "_PIECE", 64)
-    monkeypatch.setattr(ENGINE, "_COPY", 64)
+    monkeypatch.setattr(WORK, "_CHUNK", 160)
+    monkeypatch.setattr(WORK, "_PIECE", 64)
+    monkeypatch.setattr(PACKAGE, "_COPY", 64)
 
 
 def weights(seed: int = 0, count: int = 500) -> np.ndarray:

@@ -44,6 +44,10 @@ SeedOption = Annotated[int | None, typer.Option("--seed", help="Seed of stochast
 TargetOption = Annotated[
     str | None, typer.Option("--target", help="Follow a product's casts: ascend:950, ascend:a2 ...", metavar="PRODUCT")
 ]
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option("--scheduler", help="Spread the work over a Dask cluster: tcp://host:8786.", metavar="ADDRESS"),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
@@ -195,9 +199,13 @@ def convert(
     mode: Annotated[
         str | None, typer.Option("--mode", help="With --target: the cast mode, as CAST_ROUND.", metavar="MODE")
     ] = None,
+    scheduler: SchedulerOption = None,
     json: Json = False,
 ) -> None:
-    """Convert the tensors of a file into another format, and say what that did to each of them."""
+    """Convert the tensors of a file into another format, and say what that did to each of them.
+
+    Exit code 1 when a tensor had to be left out because its dtype is not known.
+    """
     from .convert import convert as run
 
     given = {"rounding": rounding, "overflow": overflow, "nan": nan, "seed": seed}
@@ -205,7 +213,7 @@ def convert(
         raise ValueError(f"--target {target} brings its own rule; leave out --rounding, --overflow, --nan and --seed")
     if mode is not None and target is None:
         raise ValueError(f"--mode {mode} needs --target; without one, --rounding chooses")
-    run(
+    complete = run(
         source,
         to,
         output,
@@ -221,7 +229,10 @@ def convert(
         json,
         axis,
         convention,
+        scheduler,
     )
+    if not complete:
+        raise typer.Exit(1)
 
 
 def _rule_for(to: str, convention: str | None, given: dict[str, Any]) -> Rule | BlockRule:
@@ -272,13 +283,15 @@ def study(
         str | None,
         typer.Option(help="Journal of an interrupted study. Default: found in the user's cache.", metavar="FILE"),
     ] = None,
+    scheduler: SchedulerOption = None,
     json: Json = False,
 ) -> None:
     """Measure what number formats cost each tensor of a model; exit code 1 when a tensor had to be skipped."""
     from .study import study_file
 
     complete = study_file(
-        source, formats, granularity, scale, include or [], exclude or [], html, csv, force, threads, resume, json
+        source, formats, granularity, scale, include or [], exclude or [], html, csv, force, threads, resume, scheduler,
+        json,
     )
     if not complete:
         raise typer.Exit(1)
@@ -548,6 +561,25 @@ def aie_ports(arch: AieArchOption = None, json: Json = False) -> None:
     run("ports", arch, json)
 
 
+@app.command(
+    "explore",
+    epilog="Examples: bittrue explore / bittrue explore hifloat8 1.3 / bittrue explore --port 0 --no-browser",
+    context_settings={"ignore_unknown_options": True},  # -1.5 is a value
+)
+def explore(
+    format: Annotated[str | None, typer.Argument(help="The format to show first.", metavar="FORMAT")] = None,
+    value: Annotated[
+        str | None, typer.Argument(help="A value or a code; block formats: values apart by commas.", metavar="VALUE")
+    ] = None,
+    port: Annotated[int | None, typer.Option(help="Of 127.0.0.1; 0: a free one. Default: 8950.", metavar="N")] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
+) -> None:
+    """Explore formats, casts and quantisation in the browser: a page served to this machine alone, until Ctrl-C."""
+    from .explore import explore as run
+
+    run(format, value, port, browser)
+
+
 @app.command("bench", epilog="Example: bittrue bench --only hifloat8 --size 2^22")
 def bench(
     size: Annotated[str, typer.Option(help="Elements per array.", metavar="N")] = "2^24",
@@ -558,9 +590,14 @@ def bench(
     full: Annotated[bool, typer.Option("--full", help="Convert a file of 2 GB instead of 256 MB.")] = False,
     listing: Annotated[bool, typer.Option("--list", help="Name the rows, measure nothing.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print docs/benchmarks.md.")] = False,
+    plot: Annotated[
+        str | None,
+        typer.Option(help="Also measure how rates grow with elements and threads, and draw it.", metavar="FILE.png"),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Measure this machine: every conversion beside a plain copy and beside other libraries."""
     from .bench import bench as run
 
-    run(size, repeat, only, full, "list" if listing else "json" if json else "markdown" if markdown else "table")
+    form = "list" if listing else "json" if json else "markdown" if markdown else "table"
+    run(size, repeat, only, full, form, plot)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+import sys
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -40,8 +41,9 @@ def convert(
     as_json_text: bool,
     axis: int | None = None,
     convention: str | None = None,
-) -> None:
-    """Convert a file and print what that did to each tensor."""
+    scheduler: str | None = None,
+) -> bool:
+    """Convert a file, print what that did to each tensor, and return whether the output has all of them."""
     f = format(name)
     if isinstance(f, BlockFormat):
         from .blocks import convention_of
@@ -73,6 +75,7 @@ def convert(
             source_format=source_format,
             source_shape=shape,
             axis=-1 if axis is None else axis,
+            scheduler=scheduler,
         )
     seconds = time.perf_counter() - started
     if as_json_text:
@@ -88,11 +91,15 @@ def convert(
                 "tensors": [_report_dict(r) for r in reports],
             }
         )
-        return
-    _print_table(reports)
-    if about:
-        print(f"\n{about}")
-    print(f"\nwrote {target}: {_count_words(reports)} to {f.name}{_rule_words(rule, f)} in {seconds:.2f} s")
+    else:
+        _print_table(reports)
+        if about:
+            print(f"\n{about}")
+        print(f"\nwrote {target}: {_count_words(reports)} to {f.name}{_rule_words(rule, f)} in {seconds:.2f} s")
+    left_out = [r for r in reports if r.skipped]
+    for r in left_out:
+        print(f"warning: {r.name}: dtype {r.source!r} is not known; left out of {target}", file=sys.stderr)
+    return not left_out
 
 
 def default_output(source: str, f: Format) -> str:
@@ -135,7 +142,7 @@ def _print_table(reports: Sequence[TensorReport]) -> None:
 def _row(report: TensorReport) -> list[str]:
     sizes = [_amount(report.elements), _amount(report.bytes_before), _amount(report.bytes_after)]
     if not report.converted:
-        return [*sizes, "copied", "", "", "", "", ""]
+        return [*sizes, "left out" if report.skipped else "copied", "", "", "", "", ""]
     return [
         *sizes,
         _figure(report.sqnr_db, ".1f"),
@@ -178,7 +185,7 @@ def _amount(count: int) -> str:
 
 def _count_words(reports: Sequence[TensorReport]) -> str:
     converted = sum(r.converted for r in reports)
-    copied = len(reports) - converted
+    copied = sum(not r.converted and not r.skipped for r in reports)
     return f"{converted} tensor{'s' * (converted != 1)}" + (f" ({copied} copied as they are)" if copied else "")
 
 

@@ -1,33 +1,34 @@
-"""`study`: what every format costs every tensor of a checkpoint; one tensor in memory at a time, resumable."""
+"""`study`: what every format costs every tensor of a checkpoint, on threads or on a cluster; resumable."""
 
 from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from fractions import Fraction
+from contextlib import ExitStack, closing
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..array import Array
-from ..codec import quantize
-from ..convert import _ceiling, _fits_float32, overflow_limits
+from ..cluster import Cluster, Place, usable_cpus
 from ..files import open_tensors
 from ..files.base import Path
 from ..formats import FloatFormat, Format, TaperedFormat
 from ..formats import format as find_format
-from ..kinds.block import BlockFormat
-from ..rounding import Rule
 from .journal import Journal
-from .plan import Pieces, Trial, parse_trial, scales_of
+from .measure import measure, spread
+from .plan import Trial, parse_trial
 from .report import Cost, Skipped, Spread, Study, Summary
+from .values import HELD, Held, Streamed, Values, as_floats
 
 __all__ = ["DEFAULT_FORMATS", "Cost", "Skipped", "Spread", "Study", "Summary", "Trial", "study"]
 
-Values = np.ndarray[Any, Any]
+Plain = np.ndarray[Any, Any]
+Found = tuple[list[Cost], Spread]
+Part = tuple[list[Cost], Spread | None]  # some formats of a tensor; the first part of each tensor has its spread
 Progress = Callable[[str, int, int], object]
 
 DEFAULT_FORMATS = ("hifloat8", "float8_e4m3fn", "mx9", "mx6", "mx4", "mxfp4", "nvfp4", "int8")
@@ -44,13 +45,15 @@ def study(
     threads: int | None = None,
     progress: Progress | None = None,
     resume: Path | None = None,
+    scheduler: Any = None,
 ) -> Study:
     """Measure what each of several formats does to the floating tensors of a model.
 
     Parameters
     ----------
     source : path or mapping of names to arrays
-        A file as for `bittrue.load`, read one tensor at a time; or NumPy arrays, `bittrue.Array` or torch tensors.
+        A file as for `bittrue.load`, of which at most 2**24 elements are in memory at a time (larger tensors are read
+        again for every format); or NumPy arrays, `bittrue.Array` or torch tensors.
     formats : iterable of Format, name or text
         ``"int8@channel"``, ``"int4@group:128@mse"`` give one format a granularity and a choice of scale of its own.
     granularity : str
@@ -63,10 +66,13 @@ def study(
     threads : int, optional
         Default: one per processor. The result never depends on it.
     progress : callable, optional
-        Called as ``progress(name, done, total)`` with elements, after every tensor.
+        Called as ``progress(name, done, total)`` with elements, whenever a tensor is done in one more format.
     resume : path, optional
         A journal of the tensors that are done. If it exists and belongs to the same file, formats and options, they
         are not measured again; it is removed when the study is complete.
+    scheduler : str or distributed.Client, optional
+        "tcp://host:port" of a dask.distributed scheduler whose workers measure, with the same result; they read the
+        file under the same path. What a lost worker had is measured again.
 
     Returns
     -------
@@ -77,7 +83,9 @@ def study(
     FileError
         For a file that is missing or damaged.
     ValueError
-        When no tensor matches, and for unknown formats, granularities and scales.
+        When no tensor matches, for unknown formats, granularities and scales, and for arrays with a scheduler.
+    ClusterError
+        For a scheduler that cannot be reached, or a cluster that fails (a `ConnectionError`).
 
     Examples
     --------
@@ -91,38 +99,107 @@ def study(
     trials = list(dict.fromkeys(parse_trial(f, granularity, scale) for f in formats))
     if not trials:
         raise ValueError("formats is empty: give at least one")
+    if scheduler is not None and isinstance(source, Mapping):
+        raise ValueError("scheduler= needs a file, which its workers can read; these are arrays")
     with ExitStack() as stack:
         store: _Named | _File
         store = _Named(source) if isinstance(source, Mapping) else stack.enter_context(_File(source))
         chosen, skipped = _choose(store, include, exclude)
-        total = sum(store.elements(name) for name in chosen)
         journal = stack.enter_context(Journal(resume, [store.fingerprint(), [t.label for t in trials], chosen]))
-        count = threads or _cpus()
-        pool = stack.enter_context(ThreadPoolExecutor(count, thread_name_prefix="bittrue-study"))
+        cluster = None if scheduler is None else stack.enter_context(Cluster(scheduler))
+        count = _Count(progress, sum(store.elements(name) for name in chosen), len(trials))
+        todo = [name for name in chosen if journal.get(name) is None]
+        if cluster is not None:
+            assert isinstance(store, _File)
+            work = _on_cluster(cluster, store, todo, trials, count)
+        else:
+            work = _on_threads(threads or usable_cpus(), store, todo, trials, count)
+        results = stack.enter_context(closing(work))
         costs: list[Cost] = []
         spreads: list[Spread] = []
-        done = 0
         for name in chosen:
             found = journal.get(name)
             if found is None:
-                x = store.values(name)
-                jobs = [pool.submit(_measure, name, x, trial, store.format(name)) for trial in trials]
-                spread = Spread.of(x)
-                found = [job.result() for job in jobs], spread
+                found = next(results)
                 journal.put(name, *found)
+            else:
+                count.add(name, store.elements(name), len(trials))
             costs += found[0]
             spreads.append(found[1])
-            done += store.elements(name)
-            if progress is not None:
-                progress(name, done, total)
         result = Study(store.name, tuple(trials), tuple(costs), tuple(skipped), Spread.total(spreads))
         journal.finish()
     return result
 
 
-def _cpus() -> int:
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
+class _Count:
+    """What is done, in elements: a tensor in one of several formats counts for its share."""
+
+    def __init__(self, progress: Progress | None, total: int, trials: int) -> None:
+        self._progress, self._total, self._trials, self._done = progress, total, trials, 0
+
+    def add(self, name: str, elements: int, trials: int) -> None:
+        """Count a tensor in so many formats."""
+        self._done += elements * trials
+        if self._progress is not None:
+            self._progress(name, self._done // self._trials, self._total)
+
+
+def _on_threads(
+    threads: int, store: _File | _Named, names: Iterable[str], trials: Sequence[Trial], count: _Count
+) -> Generator[Found, None, None]:
+    """Yield what is found of each tensor; every format is a job for a thread."""
+    with ThreadPoolExecutor(threads, thread_name_prefix="bittrue-study") as pool:
+        for name in names:
+            jobs = [pool.submit(part) for part in store.parts(name, trials)]
+            parts: list[Part] = []
+            try:
+                for job in jobs:
+                    parts.append(job.result())
+                    count.add(name, store.elements(name), 1)
+            finally:
+                for job in jobs:
+                    job.cancel()
+            yield _joined(parts)
+
+
+def _on_cluster(
+    cluster: Cluster, store: _File, names: Sequence[str], trials: Sequence[Trial], count: _Count
+) -> Generator[Found, None, None]:
+    """Yield what is found of each tensor; a worker gets one in all formats, of a large one in one format."""
+
+    def shares(name: str) -> list[Sequence[Trial]]:
+        return [trials] if store.elements(name) <= HELD else [[trial] for trial in trials]
+
+    places: dict[str, Place] = {}
+
+    def calls() -> Iterator[tuple[Any, ...]]:
+        for name in names:
+            place = store.place(name, places)
+            for number, share in enumerate(shares(name)):
+                yield place, name, share, number == 0
+
+    with closing(cluster.map(measure_part, calls())) as made:
+        for name in names:
+            parts: list[Part] = []
+            for share in shares(name):
+                parts.append(next(made))
+                count.add(name, store.elements(name), len(share))
+            yield _joined(parts)
+
+
+def _joined(parts: Sequence[Part]) -> Found:
+    first = parts[0][1]
+    assert first is not None
+    return [cost for costs, _ in parts for cost in costs], first
+
+
+def measure_part(place: Place, name: str, trials: Sequence[Trial], first: bool) -> Part:
+    """Measure a tensor of a file in some formats: the work of a worker, or of a thread where the tensor is large."""
+    with place.open() as reader:
+        info = reader[name]
+        values: Values = Streamed(reader, name) if info.elements > HELD else Held(as_floats(reader.read(name)))
+        costs = [measure(name, values, trial, info.format.name) for trial in trials]
+        return costs, spread(values) if first else None
 
 
 # --- where tensors come from ------------------------------------------------------------------------------------------
@@ -132,9 +209,9 @@ class _File:
     """The tensors of a file."""
 
     def __init__(self, path: Path) -> None:
-        self._reader = open_tensors(path)
+        self._reader = open_tensors(path, lenient=True)
         self.name = os.fspath(path)
-        self.names = self._reader.names
+        self.names = [*self._reader.names, *self._reader.unsupported]
 
     def __enter__(self) -> _File:
         self._reader.__enter__()
@@ -144,20 +221,32 @@ class _File:
         self._reader.__exit__(*error)
 
     def format(self, name: str) -> str:
-        """Return the name of a tensor's format."""
-        return self._reader[name].format.name
+        """Return the name of a tensor's format, or of its dtype where that is not known."""
+        unknown = self._reader.unsupported.get(name)
+        return unknown.dtype if unknown else self._reader[name].format.name
 
     def studied(self, name: str) -> bool:
         """Whether a tensor holds floating values."""
-        return isinstance(self._reader[name].format, (FloatFormat, TaperedFormat))
+        info = self._reader.tensors.get(name)
+        return info is not None and isinstance(info.format, (FloatFormat, TaperedFormat))
 
     def elements(self, name: str) -> int:
         """Return the number of elements."""
         return self._reader[name].elements
 
-    def values(self, name: str) -> Values:
-        """Return values in float32, or in float64 where float32 does not hold them."""
-        return _as_floats(self._reader.read(name))
+    def place(self, name: str, known: dict[str, Place]) -> Place:
+        """Return where a tensor lies."""
+        path = self._reader.file_of(name)
+        if path not in known:
+            known[path] = Place.of(path)
+        return known[path]
+
+    def parts(self, name: str, trials: Sequence[Trial]) -> list[Callable[[], Part]]:
+        """Return the work on a tensor, by format; a large one each part reads for itself."""
+        if self.elements(name) > HELD:
+            place = self.place(name, {})
+            return [partial(measure_part, place, name, [trial], k == 0) for k, trial in enumerate(trials)]
+        return _parts(name, as_floats(self._reader.read(name)), self.format(name), trials)
 
     def fingerprint(self) -> object:
         """Return what tells this file from another, or from itself before it was written again."""
@@ -191,16 +280,19 @@ class _Named:
         """Return the number of elements."""
         return int(self._tensors[name].size)
 
-    def values(self, name: str) -> Values:
-        """Return values in float32, or in float64 where float32 does not hold them."""
+    def _values(self, name: str) -> Plain:
         value = self._tensors[name]
-        return _as_floats(value if isinstance(value, Array) else Array(value, find_format(value.dtype)))
+        return as_floats(value if isinstance(value, Array) else Array(value, find_format(value.dtype)))
+
+    def parts(self, name: str, trials: Sequence[Trial]) -> list[Callable[[], Part]]:
+        """Return the work on a tensor, by format."""
+        return _parts(name, self._values(name), self.format(name), trials)
 
     def fingerprint(self) -> object:
         """Return what tells these tensors from others: nothing short of their values."""
         import hashlib
 
-        return {n: hashlib.sha256(self.values(n).data).hexdigest() for n in self.names if self.studied(n)}
+        return {n: hashlib.sha256(self._values(n).data).hexdigest() for n in self.names if self.studied(n)}
 
 
 def _plain(value: Any) -> Any:
@@ -213,9 +305,13 @@ def _plain(value: Any) -> Any:
     return np.asarray(value)
 
 
-def _as_floats(a: Array) -> Values:
-    dtype = np.float32 if _fits_float32(a.format) else np.float64
-    return np.ascontiguousarray(a, dtype)
+def _parts(name: str, x: Plain, source: str, trials: Sequence[Trial]) -> list[Callable[[], Part]]:
+    values = Held(x)
+
+    def part(trial: Trial, first: bool) -> Part:
+        return [measure(name, values, trial, source)], spread(values) if first else None
+
+    return [partial(part, trial, k == 0) for k, trial in enumerate(trials)]
 
 
 def _choose(store: _File | _Named, include: Any, exclude: Any) -> tuple[list[str], list[Skipped]]:
@@ -232,64 +328,3 @@ def _choose(store: _File | _Named, include: Any, exclude: Any) -> tuple[list[str
 
 def _matches(name: str, patterns: str | Iterable[str]) -> bool:
     return any(fnmatch.fnmatchcase(name, p) for p in ([patterns] if isinstance(patterns, str) else patterns))
-
-
-# --- one tensor in one format -----------------------------------------------------------------------------------------
-
-
-def _measure(name: str, x: Values, trial: Trial, source: str) -> Cost:
-    from ..kernels.study import errors
-
-    pieces = Pieces(x, trial)
-    scales = scales_of(pieces, trial)
-    low, high = _limits(trial.format, x.dtype)
-    sums, counts = np.zeros(4), np.zeros(4, np.int64)
-    for values, scaled, result in _pieces(pieces, trial, scales):
-        errors(values, scaled, result, low, high, sums, counts)
-    size = trial.nbytes(x.shape, 0 if scales is None else scales.size)
-    signal, noise, relative, largest = (float(s) for s in sums)
-    return Cost(
-        name, trial.label, source, tuple(x.shape), x.size, size, signal, noise, largest,
-        relative / int(counts[0]) if counts[0] else 0.0, int(counts[1]), int(counts[2]), int(counts[3]),
-    )
-
-
-def _pieces(pieces: Pieces, trial: Trial, scales: Values | None) -> Iterator[tuple[Values, Values, Values]]:
-    """Yield values, values over their scale, and what becomes of the values."""
-    own = isinstance(trial.format, BlockFormat)
-    for at in pieces:
-        values = np.ascontiguousarray(pieces.rows[at])
-        with np.errstate(all="ignore"):
-            if own:
-                tensor = None if scales is None else scales[0, 0]
-                scaled = values if tensor is None else values / tensor
-                result = quantize(values, trial.format, threads=1, scale=tensor, rule=_keeping(trial.format))
-            elif scales is None:
-                scaled, result = values, quantize(values, trial.format, threads=1)
-            else:
-                scale = pieces.scale(scales, *at)
-                scaled = values / scale
-                result = quantize(scaled, trial.format, threads=1)
-                result *= scale
-        yield values, scaled, result
-
-
-def _keeping(fmt: Format) -> Any:
-    """Return the rule of a block format, made not to raise for Inf and NaN."""
-    from ..kinds.block import BlockRule, Nonfinite
-
-    assert isinstance(fmt, BlockFormat)
-    raising = fmt.rule.nonfinite is Nonfinite.raise_
-    return BlockRule(nonfinite=Nonfinite.saturate) if raising else None
-
-
-def _limits(fmt: Format, dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    """Return between which values nothing overflows; of a block format, its whole range."""
-    if isinstance(fmt, BlockFormat):
-        high = _ceiling(fmt.max * (1 + Fraction(1, 1 << 20)), dtype)  # a scale that was rounded down is no overflow
-        return -high, high
-    source = find_format(dtype)
-    low, high = overflow_limits(fmt, Rule(), source)
-    return -_ceiling(-low, dtype), _ceiling(high, dtype)
-
-

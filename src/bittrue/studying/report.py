@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -98,13 +98,12 @@ class Spread:
     zeros: int
 
     @classmethod
-    def of(cls, x: np.ndarray[Any, Any], binades: int = 40) -> Spread:
-        """Count the values of a tensor."""
-        patterns = np.ascontiguousarray(x, np.float32).reshape(-1).view(np.uint32)
+    def of(cls, parts: Iterable[np.ndarray[Any, Any]], binades: int = 40) -> Spread:
+        """Count the values of a tensor that comes in parts."""
         fields = np.zeros(256, np.int64)
-        for start in range(0, patterns.size, 1 << 18):
-            part = (patterns[start : start + (1 << 18)] >> np.uint32(23)) & np.uint32(255)
-            fields += np.bincount(part, minlength=256)
+        for x in parts:
+            patterns = np.ascontiguousarray(x, np.float32).reshape(-1).view(np.uint32)
+            fields += np.bincount((patterns >> np.uint32(23)) & np.uint32(255), minlength=256)
         finite = fields[1:255]
         top = int(np.flatnonzero(finite)[-1]) if finite.any() else 0
         down = finite[: top + 1][::-1]
