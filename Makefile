@@ -4,6 +4,7 @@
 #   make test      install with the development tools, then lint, types and tests
 #   make bench     install, then measure this machine
 #   make docs      install what the documentation needs, then build it into build/docs and check its links
+#   make exhaustive   every float32 pattern beside the specification (hours; MINUTES=10 for a slice): docs/proof.md
 #   make clean     remove build output and caches;  make distclean: also the environment
 #
 # PYTHON=python3.12 chooses the interpreter of a new environment, WORKERS=8 the number of test processes,
@@ -13,14 +14,16 @@
 PYTHON ?= python3
 WORKERS ?= 2
 TORCH ?=
+MINUTES ?=
+THREADS ?= 1
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test bench docs linkcheck newcomer clean distclean
+.PHONY: help demo test bench exhaustive docs linkcheck newcomer clean distclean
 
 help:
-	@sed -n '3,7s/^# *//p' Makefile
+	@sed -n '3,8s/^# *//p' Makefile
 
 demo: $(VENV)/installed
 	@$(PY) examples/digits/demo.py
@@ -32,6 +35,10 @@ test: $(VENV)/dev $(if $(TORCH),$(VENV)/torch)
 
 bench: $(VENV)/installed
 	@$(VENV)/bin/bittrue bench
+
+# What has a result of this code is not run again; an interrupted run goes on.
+exhaustive: $(VENV)/dev
+	@PYTHONPATH=tests $(PY) -m exhaustive --threads $(THREADS) $(if $(MINUTES),--minutes $(MINUTES))
 
 docs: $(VENV)/docs
 	@$(PY) -m sphinx -q -n -W --keep-going docs build/docs

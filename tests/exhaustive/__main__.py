@@ -84,7 +84,12 @@ def _run(job: Job, pool: ThreadPoolExecutor, limit: float, seed: int) -> list[Ou
     def check(at: int) -> Outcome | None:
         return job.check(order[at]) if at == 0 or time.monotonic() < limit else None
 
-    return [one for one in pool.map(check, range(job.parts)) if one is not None]
+    futures = [pool.submit(check, at) for at in range(job.parts)]
+    try:
+        return [one for future in futures if (one := future.result()) is not None]
+    finally:
+        for future in futures:  # after an interruption: what has not begun never will
+            future.cancel()
 
 
 def _wanted(job: Job, given: argparse.Namespace) -> bool:

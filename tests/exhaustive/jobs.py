@@ -224,7 +224,8 @@ class Sixteen(Job):
             fill(codes, asker(source, fmt, raising), source, 0)
         beyond = codes == BEYOND
         x = _EVERY.view(np.float16 if self.source == "float16" else ml_dtypes.bfloat16)
-        nan = np.isnan(x)
+        with np.errstate(invalid="ignore"):  # signalling NaNs
+            nan, infinite, zero, negative = np.isnan(x), np.isinf(x), x == 0, np.signbit(x)
 
         def encode(rule: Rule, chosen: Codes) -> Codes:
             return np.asarray(bt.encode(x[chosen], fmt, rule=rule)).view(fmt.code_dtype)
@@ -237,18 +238,17 @@ class Sixteen(Job):
                 want[beyond] = [_wrapped(source, fmt, rule, int(u)) for u in _EVERY[beyond]]
             else:
                 ask = asker(source, fmt, rule)
-                for negative in (False, True):
-                    for kind in (x == 0, np.isinf(x), np.isfinite(x) & (x != 0)):
-                        chosen = np.flatnonzero((beyond | np.isinf(x)) & kind & (np.signbit(x) == negative))
+                for sign in (negative, ~negative):
+                    for kind in (zero, infinite, ~(zero | infinite | nan)):
+                        chosen = np.flatnonzero((beyond | infinite) & kind & sign)
                         if chosen.size:  # one answer for all: `exact` is asked for the nearest and the farthest
                             ends = {ask(int(chosen[0])), ask(int(chosen[-1]))}
                             assert len(ends) == 1, ends
                             want[chosen] = ends.pop()
             for changes in _NAN_RULES:
                 full = replace(rule, **changes)
-                for negative in (False, True):
-                    value = -float("nan") if negative else float("nan")
-                    want[nan & (np.signbit(x) == negative)] = exact.encode(value, fmt, full, source=source)
+                for sign, value in ((negative, -float("nan")), (~negative, float("nan"))):
+                    want[nan & sign] = exact.encode(value, fmt, full, source=source)
                 yield differences(_EVERY, encode(full, _EVERY >= 0), want.astype(fmt.code_dtype))
         strict = replace(raising, nan="raise")  # type: ignore[arg-type]
         usable = ~beyond & ~nan
