@@ -99,7 +99,7 @@ class CastRule:
             f"{self.source} -> {self.destination} on {self.product} ({self.row.api}: {self.row.semantics})",
             f"mode: {asked.requested.name}: {arrow}, because {asked.reason}",
             f"modes: {', '.join(m.name for m in self.modes)}",
-            f"overflow: {self._overflow()}",
+            f"overflow: {self.overflow_text}",
             f"evidence: {self.row.evidence}; {self.row.document}",
         ]
         if self.row.questions:
@@ -108,7 +108,9 @@ class CastRule:
             )
         return "\n".join(lines)
 
-    def _overflow(self) -> str:
+    @property
+    def overflow_text(self) -> str:
+        """What happens beyond the range and to a NaN, and who decides, in words."""
         if self.row.saturation == "none":
             return "cannot happen"
         who = {

@@ -17,8 +17,9 @@ _SHORT = {"share_one": "one", "share_two": "two", "one": "rate", "megabytes": "p
 _GOAL_TEXT = {"share_one": "{:g}", "share_two": "{:g}", "one": "{:g}/us", "megabytes": "{:g} MB"}
 
 
-def bench(size: str, repeat: int, only: str | None, full: bool, form: str, plot: Path | None = None) -> None:
-    """Measure and print; `form` is "table", "json", "markdown" or "list"; `plot` gets a picture of the scaling."""
+def bench(size: str, repeat: int, only: str | None, full: bool, form: str, picture: str | None = None) -> None:
+    """Measure and print; `form` is "table", "json", "markdown" or "list"; `picture` is a file for the scaling."""
+    plot = None if picture is None else Path(picture)
     if plot is not None:
         if find_spec("matplotlib") is None:
             raise ValueError("--plot needs matplotlib: pip install 'bittrue[plot]'")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from ..formats import ComplexFormat, Field, FloatFormat, Format, TaperedFormat, Value, floor_log2, format
+from ..formats import ComplexFormat, Field, Format, Value, format
 from ..inspection.catalogue import code_text
-from ..inspection.number import NumberView, Outcome, parts_of
+from ..inspection.number import NumberView, Outcome, field_meaning, parts_of
 from ..inspection.numbers import decimal, exact, hex_float, power, short, special
 from ..kinds.block import BlockFormat
 from .catalogue import coloured_bits
@@ -176,14 +175,8 @@ def _field_text(f: Format, field: Field, code: int) -> str:
     """Return a field's name, its bits (in hexadecimal where there are many) and what they stand for."""
     name = field.name.replace("significand", "fraction")
     bits = f"{field.value:0{field.width}b}" if field.width <= _BITS_IN_TABLES else f"{field.value:#x}"
-    return f"{name} {bits}{_meaning(f, field, code)}"
+    return f"{name} {bits}{_in_brackets(field_meaning(f, field, code))}"
 
 
-def _meaning(f: Format, field: Field, code: int) -> str:
-    if field.name == "sign":
-        return " (-)" if field.value else " (+)"
-    result = f.value(code)
-    if field.name == "exponent" and isinstance(result, Fraction) and result != 0:
-        assert isinstance(f, (FloatFormat, TaperedFormat))
-        return f" (2^{floor_log2(max(abs(result), f.min_normal))})"
-    return ""
+def _in_brackets(meaning: str) -> str:
+    return f" ({meaning})" if meaning else ""

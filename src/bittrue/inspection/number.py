@@ -13,6 +13,7 @@ from ..exact import encode, round_up
 from ..formats import (
     BoolFormat,
     ComplexFormat,
+    Field,
     FloatFormat,
     Format,
     IntFormat,
@@ -26,7 +27,7 @@ from ..rounding import NanPolicy, Negative, Overflow, Rounding, Rule
 from .catalogue import code_text
 from .numbers import as_json, decimal, special
 
-__all__ = ["Decision", "NumberView", "Outcome", "parts_of", "read_code"]
+__all__ = ["Decision", "NumberView", "Outcome", "category", "field_meaning", "parts_of", "read_code"]
 
 _CODE = re.compile(r"0[xb][0-9a-f_]+", re.IGNORECASE)
 _CERTAIN_DOWN, _CERTAIN_UP = 0, (1 << 32) - 1
@@ -293,17 +294,7 @@ class NumberView:
 
     def category(self, code: int) -> str:
         """Return the class of a code in IEEE 754's words."""
-        f, value = self.f, self.f.value(code)
-        if isinstance(value, float):
-            named = special(value) or ""
-            if "nan" in named:
-                return "NaN"
-            return f"{'negative ' if named[0] == '-' else ''}{'infinity' if 'inf' in named else 'zero'}"
-        if value == 0:
-            return "zero"
-        if isinstance(f, (FloatFormat, TaperedFormat)):
-            return "subnormal" if abs(value) < f.min_normal else "normal"
-        return {"int": "integer", "bool": "truth value"}.get(f.kind, f.kind)
+        return category(self.f, code)
 
     @cached_property
     def decision(self) -> Decision | None:
@@ -402,3 +393,41 @@ class NumberView:
                 return None
             result = Fraction(0)
         return (result - self.number) / self.ulp
+
+
+def field_meaning(f: Format, field: Field, code: int) -> str:
+    """Say what a sign or an exponent stands for in a code; "" for other fields.
+
+    Examples
+    --------
+    >>> f = format("float8_e4m3fn")
+    >>> [field_meaning(f, field, 0xC8) for field in f.fields(0xC8)]
+    ['-', '2^2', '']
+    """
+    if field.name == "sign":
+        return "-" if field.value else "+"
+    if field.name != "exponent" or not isinstance(f, (FloatFormat, TaperedFormat)):
+        return ""
+    result = f.value(code)
+    return "" if isinstance(result, float) or result == 0 else f"2^{floor_log2(max(abs(result), f.min_normal))}"
+
+
+def category(f: Format, code: int) -> str:
+    """Return the class of a code in IEEE 754's words.
+
+    Examples
+    --------
+    >>> category(format("half"), 0x8001), category(format("half"), 0x7C00)
+    ('subnormal', 'infinity')
+    """
+    value = f.value(code)
+    if isinstance(value, float):
+        named = special(value) or ""
+        if "nan" in named:
+            return "NaN"
+        return f"{'negative ' if named[0] == '-' else ''}{'infinity' if 'inf' in named else 'zero'}"
+    if value == 0:
+        return "zero"
+    if isinstance(f, (FloatFormat, TaperedFormat)):
+        return "subnormal" if abs(value) < f.min_normal else "normal"
+    return {"int": "integer", "bool": "truth value"}.get(f.kind, f.kind)

@@ -1,0 +1,111 @@
+"""Pieces of the number line, and maps of all codes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from ...formats import ComplexFormat, FloatFormat, Format, TaperedFormat, Value
+from ...inspection import line as lines
+from ...inspection.catalogue import code_text
+from ...inspection.number import category
+from ...inspection.numbers import power, short
+from ..fields import FieldError, Fields
+from .common import DEFAULTS, VALUE_LIMIT, Record, about, entry, finite, scalar
+from .number import read_parts
+
+__all__ = ["MAP_BITS", "codes", "line"]
+
+MAP_BITS = 8
+
+_MOVES: dict[str, Callable[[lines.Window, Fraction, list[Format]], lines.Window]] = {
+    "in": lambda w, at, f: w.scaled(-1, at, f),
+    "out": lambda w, at, f: w.scaled(1, at, f),
+    "left": lambda w, at, f: w.moved(Fraction(-1, 4), f),
+    "right": lambda w, at, f: w.moved(Fraction(1, 4), f),
+    "all": lambda w, at, f: lines.whole(f),
+}
+
+
+def line(given: Fields) -> Record:
+    """What one format has, or two have, in a window of the number line; the window as it is, or moved."""
+    f = scalar(given, "format", DEFAULTS["format"])
+    shown = [f]
+    name = "code" if "code" in given else "value"
+    text = given.text(name, DEFAULTS["value"], VALUE_LIMIT)
+    view = read_parts(name, text, f)[0][1]
+    if "second" in given:
+        shown.append(scalar(given, "second", ""))
+    if "at" in given or "zoom" in given:
+        centre = given.number("at", "0")
+        if isinstance(centre, float):
+            centre = given.refuse("at", f"at={given.text('at')[:40]!r} must be finite") if centre else Fraction(0)
+        window = lines.Window(centre, given.integer("zoom", -1100, 1100, 3)).within(shown)
+    else:
+        window = lines.around(view, shown)
+    if "move" in given:
+        move = _MOVES[given.choice("move", tuple(_MOVES), "in")]
+        window = move(window, Fraction(given.integer("point", 0, 1000, 500), 1000), shown)
+    shows = not (view.is_nan or view.is_infinite)
+    return {
+        "at": window.centre_text,
+        "zoom": window.zoom,
+        "width": power(window.width),
+        "axis": [{"x": x, "text": text} for x, text in lines.axis(window)],
+        "value": {"x": window.place(view.number), "text": short(view.value, 16, 9)} if shows else None,
+        "result": {"x": window.place(finite(view.result)), "text": code_text(view.f, view.code)}
+        if shows and not (isinstance(view.result, float) and view.result)
+        else None,
+        "rows": [_line_row(each, window) for each in shown],
+    }
+
+
+def _line_row(f: Format, window: lines.Window) -> Record:
+    part = f.part if isinstance(f, ComplexFormat) else f
+    row = lines.row(f, window)
+    smallest: Fraction = part.min_normal if isinstance(part, (FloatFormat, TaperedFormat)) else Fraction(0)
+    most = max(row.bins, default=1) or 1
+    return {
+        "format": part.name,
+        "total": str(row.total),
+        "points": [
+            {
+                "x": p.x,
+                "code": code_text(part, p.code),
+                "text": short(p.value, 16, 9),
+                "kind": "zero" if p.value == 0 else "subnormal" if abs(finite(p.value)) < smallest else "normal",
+            }
+            for p in row.points
+        ],
+        "bins": [n / most for n in row.bins],
+    }
+
+
+def codes(given: Fields) -> Record:
+    """Every code of a format of at most eight bits, with how large it is among the others."""
+    f = scalar(given, "format", DEFAULTS["format"])
+    if f.bits > MAP_BITS or isinstance(f, ComplexFormat):
+        raise FieldError("format", f"{f.name} has {f.bits} bits; a map is drawn up to {MAP_BITS}")
+    values = f.values()
+    sizes = [abs(v) for v in values if isinstance(v, Fraction) and v]
+    low, high = math.log2(min(sizes)), math.log2(max(sizes))
+    cells = []
+    for code, value in enumerate(values):
+        kind = _kind(f, value)
+        level = (math.log2(abs(finite(value))) - low) / (high - low or 1) if kind in ("positive", "negative") else 0.0
+        cells.append(
+            {**entry(f, code), "label": short(value, 7, 3), "kind": kind, "level": round(level, 3),
+             "class": category(f, code)}
+        )  # fmt: skip
+    return {"format": about(f), "columns": min(16, len(cells)), "cells": cells}
+
+
+def _kind(f: Format, value: Value) -> str:
+    if value != value:
+        return "nan"
+    if value in (math.inf, -math.inf):
+        return "infinite"
+    if value == 0:
+        return "zero"
+    return "negative" if value < 0 else "positive"
