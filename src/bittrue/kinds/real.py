@@ -399,7 +399,7 @@ class TaperedFormat(RealFormat):
         """Smallest positive value."""
         return self._ordered[0][0]
 
-    @property
+    @cached_property
     def min_normal(self) -> Fraction:
         """Smallest positive value outside the subnormal row."""
         return min(v for v, c in self._ordered if not self.regime(c).subnormal)
