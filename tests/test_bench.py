@@ -125,3 +125,24 @@ def test_the_command_prints_every_form(capsys, monkeypatch, form):
     else:
         assert "goals met" in out and "cpu: " in out
         assert ("| float8_e4m3fn |" in out) == (form == ["--markdown"])
+
+
+def test_rates_by_elements_and_threads_are_measured_and_drawn(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr("bittrue.bench.scaling.cpus", lambda: 5)
+    points = [p for one_size in bench.measure_scaling(1, (64, 256)) for p in one_size]
+    of_first = [p for p in points if p.row == "float32 to: float8_e4m3fn"]
+    assert [(p.elements, p.threads) for p in of_first] == [(n, t) for n in (64, 256) for t in (0, 1, 2, 4)]
+    assert all(p.rate > 0 for p in points)
+    bench.draw(points, tmp_path / "scaling.png")
+    assert (tmp_path / "scaling.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_picture_needs_a_place(capsys):
+    assert main(["bench", "--only", "float32 to: float8_e5m2", "--plot", "nowhere/scaling.png"]) == 2
+    assert "there is no directory nowhere" in capsys.readouterr().err
+
+
+def test_slow_jobs_take_few_rounds():
+    times = measure.in_turns({"slow": lambda: time.sleep(0.02), "quick": lambda: time.sleep(0.0005)}, 9)
+    assert {name: len(seconds) for name, seconds in times.items()} == {"slow": 5, "quick": 9}

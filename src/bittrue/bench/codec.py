@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -14,11 +11,11 @@ from ..codec import decode, encode
 from ..formats import FloatFormat, Format, TaperedFormat, format, formats
 from ..rounding import Rounding
 from .measure import Case, Row, throughput
+from .peers import casts, numpy_dtype
 
 __all__ = ["rows"]
 
 Array = np.ndarray[Any, Any]
-Job = Callable[[], object]
 
 _ENCODE = {"share_one": 0.55, "share_two": 0.85, "times ml_dtypes": 12.0, "times en_dtypes": 20.0, "times torch": 1.0}
 _TAPERED = {**_ENCODE, "share_one": 0.35, "share_two": 0.65}
@@ -59,7 +56,7 @@ def _normal(size: int, dtype: str = "float32") -> Array:
     x = np.random.default_rng(0).standard_normal(size, np.float32)
     if dtype.startswith(("int", "uint")):
         return np.clip(x * 1000, -128, 127).astype(dtype) if dtype == "int8" else (x * 1000).astype(dtype)
-    return x if dtype == "float32" else x.astype(_numpy_dtype(format(dtype)))
+    return x if dtype == "float32" else x.astype(numpy_dtype(format(dtype)))
 
 
 def _encode_row(group: str, f: Format, mode: str, goals: dict[str, float] | None = None) -> Row:
@@ -70,7 +67,7 @@ def _encode_row(group: str, f: Format, mode: str, goals: dict[str, float] | None
             size,
             lambda threads: encode(x, f, mode, out=out, threads=threads),
             lambda: np.copyto(plain, x, casting="unsafe"),
-            _casts(x, f, size) if mode == "nearest_even" else {},
+            casts(x, f) if mode == "nearest_even" else {},
         )
 
     if goals is None:
@@ -88,7 +85,7 @@ def _decode_row(group: str, f: Format, goals: dict[str, float]) -> Row:
             size,
             lambda threads: decode(codes, f, out=out, threads=threads),
             lambda: np.copyto(plain, numbers),
-            _casts(codes, f, size, back=True),
+            casts(codes, f, back=True),
         )
 
     return throughput(group, f"{f.name} -> float32" if f.bits > 8 else f.name, prepare, goals)
@@ -103,74 +100,7 @@ def _source_row(source: str, f: Format) -> Row:
             size,
             lambda threads: encode(x, f, out=out, threads=threads),
             lambda: np.copyto(plain, numbers, casting="unsafe"),
-            _casts(x, f, size),
+            casts(x, f),
         )
 
     return throughput("other sources", f"{source} -> {f.name}", prepare, _SOURCES)
-
-
-# --- peers ------------------------------------------------------------------------------------------------------------
-
-
-_EN_DTYPES = {"hifloat8": "hifloat8", "float4_e1m2fn": "float4_e1m2", "float4_e2m1fn": "float4_e2m1"}
-_TORCH = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")
-
-
-def _numpy_dtype(f: Format) -> np.dtype[Any]:
-    if f.name in ("float16", "float32", "float64"):
-        return np.dtype(f.name)
-    dtype: np.dtype[Any] = np.dtype(getattr(import_module("ml_dtypes"), f.name))
-    return dtype
-
-
-def _casts(x: Array, f: Format, size: int, back: bool = False) -> dict[str, Job]:
-    """Return what installed peers do for the same conversion (`back`: from codes of the format to float32)."""
-    found: dict[str, Job] = {}
-    if f.name == "float16":
-        _add(found, "numpy", x, np.dtype(np.float16), size, back)
-    elif hasattr(import_module("ml_dtypes"), f.name):
-        _add(found, "ml_dtypes", x, _numpy_dtype(f), size, back)
-    if f.name in _EN_DTYPES and find_spec("en_dtypes") is not None:
-        dtype = np.dtype(getattr(import_module("en_dtypes"), _EN_DTYPES[f.name]))
-        _add(found, "en_dtypes", x, dtype, size, back)
-    if f.name in _TORCH and find_spec("torch") is not None:
-        cast = _torch_cast(x, f.name, back)
-        if cast is not None:
-            found["torch"] = cast
-    return found
-
-
-def _add(found: dict[str, Job], peer: str, x: Array, dtype: np.dtype[Any], size: int, back: bool) -> None:
-    """Add a peer's cast where it has one."""
-    try:
-        np.copyto(np.empty(0, np.float32 if back else dtype), x[:0].view(dtype) if back else x[:0], casting="unsafe")
-    except TypeError:
-        return
-    found[peer] = _numpy_cast(x, dtype, size, back)
-
-
-def _numpy_cast(x: Array, dtype: np.dtype[Any], size: int, back: bool) -> Job:
-    source, out = (x.view(dtype), np.empty(size, np.float32)) if back else (x, np.empty(size, dtype))
-
-    def cast() -> None:
-        with np.errstate(all="ignore"):
-            np.copyto(out, source, casting="unsafe")
-
-    return cast
-
-
-def _torch_cast(x: Array, name: str, back: bool) -> Job | None:
-    torch = import_module("torch")
-    if not hasattr(torch, name) or x.dtype.kind not in "fiu":
-        return None
-    torch.set_num_threads(1)
-    given = torch.from_numpy(x)
-    dtype = getattr(torch, name)
-    if back:
-        given = torch.from_numpy(x.view(f"i{x.itemsize}")).view(dtype)
-    out = torch.empty(x.size, dtype=torch.float32 if back else dtype)
-    try:
-        out.copy_(given)
-    except (RuntimeError, NotImplementedError):
-        return None
-    return lambda: out.copy_(given)

@@ -29,7 +29,7 @@ ROOMS = (
 #: Figures that should be small; all others should be large.
 AT_MOST = frozenset({"seconds", "megabytes"})
 
-_PACKAGES = ("bittrue", "numpy", "numba", "ml_dtypes", "en_dtypes", "torch")
+_PACKAGES = ("bittrue", "numpy", "numba", "ml_dtypes", "en_dtypes", "torch", "gfloat", "torchao", "amd-quark")
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,15 @@ class Row:
         (Melem/s) and "times <peer>" (how much faster "one" is), "seconds", "megabytes", "MB/s".
     goals : mapping
         What a figure should reach at least ("seconds" and "megabytes": at most).
+    prepare : callable, optional
+        Of throughput rows: makes the `Case` for a number of elements.
     """
 
     group: str
     name: str
     measure: Callable[[Settings], dict[str, float]]
     goals: Mapping[str, float] = field(default_factory=dict)
+    prepare: Callable[[int], Case] | None = None
 
 
 @dataclass(frozen=True)
@@ -135,10 +138,10 @@ def throughput(
             if ours in times and "limit" in times:
                 figures[f"share_{ours}"] = _ratio(times["limit"], times[ours])
         for peer in case.peers:
-            figures[f"times {peer}"] = _ratio(times[peer], times["one"])
+            figures[f"times {peer}"] = _ratio(times[peer], times["one"][: len(times[peer])])
         return figures
 
-    return Row(group, name, measure, goals or {})
+    return Row(group, name, measure, goals or {}, prepare)
 
 
 def in_turns(jobs: Mapping[str, Callable[[], object]], repeat: int, warm_up: float = 0.0) -> dict[str, list[float]]:
@@ -146,8 +149,8 @@ def in_turns(jobs: Mapping[str, Callable[[], object]], repeat: int, warm_up: flo
 
     Before that, the jobs run for `warm_up` seconds: it takes dozens of passes until arrays that fit into a large
     last-level cache have settled there, and only then are rates steady. Jobs that are `_SLOW` times slower than the
-    quickest take turns among themselves, after the others: while one of them runs, the arrays of the quick ones would
-    leave the cache again, and all would be measured at the speed of main memory.
+    quickest take turns among themselves, after the others and `_SLOW_ROUNDS` times at most: while one of them runs, the
+    arrays of the quick ones would leave the cache again, and all would be measured at the speed of main memory.
     """
     for job in jobs.values():
         job()  # what compiles, compiles now
@@ -160,7 +163,7 @@ def in_turns(jobs: Mapping[str, Callable[[], object]], repeat: int, warm_up: flo
         while time.perf_counter() < until:
             for name in names:
                 jobs[name]()
-        for turn in range(repeat):
+        for turn in range(repeat if names is quick else min(repeat, _SLOW_ROUNDS)):
             for i in range(len(names)):
                 name = names[(turn + i) % len(names)]
                 times[name].append(_seconds(jobs[name]))
@@ -168,6 +171,7 @@ def in_turns(jobs: Mapping[str, Callable[[], object]], repeat: int, warm_up: flo
 
 
 _SLOW = 8
+_SLOW_ROUNDS = 5
 
 
 def _seconds(job: Callable[[], object]) -> float:

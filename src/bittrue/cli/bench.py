@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ..bench import PEERS, Point, Result, Row, Settings, collect, draw, header, run, scaling
+from ..bench import PEERS, Point, Result, Row, Settings, collect, draw, header, measure_scaling, run
 from .output import console, print_json, table
 
 __all__ = ["bench"]
@@ -69,7 +69,7 @@ def _measure(rows: Sequence[Row], settings: Settings) -> list[Result]:
 
 def _scaling(settings: Settings) -> list[Point]:
     with console(stderr=True).status("scaling"):
-        return [point for points in scaling(settings.repeat) for point in points]
+        return [point for points in measure_scaling(settings.repeat) for point in points]
 
 
 def _as_dict(result: Result) -> dict[str, Any]:
