@@ -8,10 +8,13 @@ What is right is stated here by rule, never taken from bittrue.
 from __future__ import annotations
 
 import platform
+import shutil
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module, metadata
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -282,6 +285,25 @@ TABLE = [
         _SEEN,
     ),
     Disagreement(
+        *("llvm", "22.1", "float16 bfloat16 float32 float64", _NO_NAN),
+        "infinities",
+        lambda v, _: np.isinf(v),
+        lambda v, target: np.where(v < 0, minus_zero(v, target), 0),
+        lambda v, target: {"float6_e2m3fn": 0x1F, "float6_e3m2fn": 0x1F, "float4_e2m1fn": 0x7}[target]
+        + np.where(v < 0, minus_zero(v, target), 0),
+        "a type without Inf has no code for the Inf that the value remains: it reads as zero; ours is the largest value",
+        _SEEN,
+    ),
+    Disagreement(
+        *("llvm", "22.1", "float16 bfloat16 float32 float64", "float8_e8m0fnu"),
+        "zero of either sign",
+        lambda v, _: v == 0,
+        constant(0x00),
+        constant(-1),  # NaN
+        "zero becomes 2**-127 while values above the range become NaN; by overflow='ieee' both are NaN",
+        _SEEN,
+    ),
+    Disagreement(
         *("onnx", "1.22.0", "float32 float16", "float4_e2m1fn"),
         "NaN without a sign",
         positive_nan,
@@ -298,7 +320,22 @@ TABLE = [
 
 @lru_cache(maxsize=16)
 def installed(oracle: str) -> str:
+    """Return the release of an oracle: of LLVM without its last part, of the others the distribution's."""
+    if oracle == "llvm":
+        shown = subprocess.run([str(llvm_config()), "--version"], capture_output=True, text=True, check=True).stdout
+        return ".".join(shown.split(".")[:2])
     return metadata.version(oracle).partition("+")[0]
+
+
+@lru_cache(maxsize=1)
+def llvm_config() -> str | None:
+    """Return the path of the newest `llvm-config` from 20 on whose headers are there, or None."""
+    found = (shutil.which(f"llvm-config-{release}") for release in range(29, 19, -1))
+    for path in filter(None, found):
+        include = subprocess.run([path, "--includedir"], capture_output=True, text=True, check=True).stdout.strip()
+        if (Path(include) / "llvm/ADT/APFloat.h").exists():
+            return path
+    return None
 
 
 def compare(oracle: str, source: str, target: str, values: Codes, theirs: Codes, ours: Codes) -> None:
