@@ -291,7 +291,7 @@ TABLE = [
         lambda v, target: np.where(v < 0, minus_zero(v, target), 0),
         lambda v, target: {"float6_e2m3fn": 0x1F, "float6_e3m2fn": 0x1F, "float4_e2m1fn": 0x7}[target]
         + np.where(v < 0, minus_zero(v, target), 0),
-        "a type without Inf has no code for the Inf that the value remains: it reads as zero; ours is the largest value",
+        "a type without Inf has no code for the Inf that the value remains: it reads as zero; ours is the largest",
         _SEEN,
     ),
     Disagreement(

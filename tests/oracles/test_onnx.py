@@ -1,4 +1,6 @@
-"""ONNX, where it is installed: the test vectors that its wheel carries for Cast and QuantizeLinear.
+"""ONNX, where it is installed: the vectors that its wheel carries for Cast, QuantizeLinear and DequantizeLinear.
+
+    pip install onnx==1.22.0
 
 Its reference code wraps ml_dtypes, but these few values are published data that other runtimes are tested with.
 """
@@ -19,7 +21,7 @@ onnx = pytest.importorskip("onnx")
 FOLDER = Path(onnx.__file__).parent / "backend/test/data/node"
 CASES = [
     path.name
-    for pattern in ("test_cast_*", "test_quantizelinear_*")
+    for pattern in ("test_cast_*", "test_quantizelinear*", "test_dequantizelinear*")
     for path in sorted(FOLDER.glob(pattern))
     if "STRING" not in path.name
 ]
@@ -73,7 +75,7 @@ def test_cast(case):
     compare("onnx", x.format.name, y.format.name, v.ravel(), plain_codes(y).ravel(), plain_codes(ours).ravel())
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if "quantizelinear" in c])
+@pytest.mark.parametrize("case", [c for c in CASES if "test_quantizelinear" in c])
 def test_quantize_linear(case):
     """Nearest even, saturating; a scale per axis, or per block along it."""
     (x, scale, *zero), (y,) = tensors(case, "input"), tensors(case, "output")
@@ -86,3 +88,19 @@ def test_quantize_linear(case):
     x = x + np.float32(0)  # ONNX adds a zero point to float formats too: -0 becomes 0
     ours = bt.array(x, y.format, scale=scale, zero_point=points[0] if points else None, axis=axis)
     assert (plain_codes(ours) == plain_codes(y)).all()
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if "dequantizelinear" in c])
+def test_dequantize_linear(case):
+    """(value - zero point) * scale, in the type of the scale."""
+    (x, scale, *zero), (y,) = tensors(case, "input"), tensors(case, "output")
+    given, x = attributes(case), typed(x)
+    scale, want = onnx.numpy_helper.to_array(scale), onnx.numpy_helper.to_array(y)
+    points = [np.asarray(typed(z)).astype(want.dtype) for z in zero]
+    axis = given.get("axis", 1)
+    if given.get("block_size"):
+        scale, *points = (np.repeat(a, given["block_size"], axis)[:, : want.shape[axis]] for a in (scale, *points))
+    ours = bt.decode(
+        x.codes, x.format, want.dtype, scale=scale, zero_point=points[0] if points else None, axis=axis
+    )
+    assert ours.dtype == want.dtype and ours.tobytes() == want.tobytes()
