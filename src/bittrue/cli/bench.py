@@ -203,7 +203,9 @@ How they are taken, and what one machine gave.
 - Peers are used as their documentation shows: `numpy.copyto` into their dtype, torch's `copy_` on one thread, gfloat's
   `round_ndarray` and `encode_ndarray`, torchao's `to_mx` (scales and elements), amd-quark's `fake_quantize_mx6_mx9`;
   the last three allocate their results. Those that are not installed are left out.
-- Start-up times are those of fresh processes on a warm disk; peak memory is the child's own high-water mark.
+- Start-up times are those of fresh processes on a warm disk. Numba imports SciPy where it is installed, which bittrue
+  does without: the first conversion is timed without it, and also with it where it is there. Peak memory is
+  the child's own high-water mark.
 - Goals stand in each row; "below" names those that are missed: one, two: the share on that many threads.
 
 One format: `bittrue bench --only hifloat8`; a quick look: `--size 2^20`; for programs: `--json`. This page:
