@@ -60,7 +60,13 @@ def about(f: Format) -> Record:
 
 def entry(f: Format, code: int) -> Record:
     """Return a code, its bits and its value."""
-    return {"code": code_text(f, code), "bits": bits_text(f, code), "text": short(f.value(code), 20, 12)}
+    value = f.value(code)
+    return {
+        "code": code_text(f, code),
+        "bits": bits_text(f, code),
+        "text": short(value, 20, 12),
+        "typed": typed(value),
+    }
 
 
 def bits_text(f: Format, code: int) -> str:

@@ -12,7 +12,7 @@ from ...inspection.catalogue import code_text
 from ...inspection.number import category
 from ...inspection.numbers import power, short
 from ..fields import FieldError, Fields
-from .common import DEFAULTS, VALUE_LIMIT, Record, about, entry, finite, scalar
+from .common import DEFAULTS, VALUE_LIMIT, Record, about, entry, finite, scalar, typed
 from .number import read_parts
 
 __all__ = ["MAP_BITS", "codes", "line"]
@@ -74,6 +74,7 @@ def _line_row(f: Format, window: lines.Window) -> Record:
                 "x": p.x,
                 "code": code_text(part, p.code),
                 "text": short(p.value, 16, 9),
+                "typed": typed(p.value),
                 "kind": "zero" if p.value == 0 else "subnormal" if abs(finite(p.value)) < smallest else "normal",
             }
             for p in row.points

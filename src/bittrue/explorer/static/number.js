@@ -1,0 +1,134 @@
+// One number in one format, or in two beside each other.
+
+import { ask, draw, h, pattern, put, say, superscripts, table } from "./dom.js";
+import { drawLine } from "./line.js";
+
+export async function drawNumber({ get, set, view }) {
+  const asked = { format: get("format"), value: get("value"), code: get("code"), second: get("second") };
+  put("format", asked.format);
+  put("second", asked.second);
+  if (asked.code) put("code", asked.code);
+  else put("value", asked.value);
+  const [record, line] = await Promise.all([ask("number", asked), drawLine({ get, set, view, asked })]);
+  if (!record || !line) return false;
+  const { first, second } = record;
+  put("code", asked.code ? asked.code : first.code);
+  if (asked.code) put("value", first.value);
+  const shown = [first, second].filter(Boolean);
+  draw(document.getElementById("numbers"), shown.map((one, i) => card(one, i === 0 ? "first" : "second", get, set)));
+  draw(document.getElementById("roundings"), shown.flatMap((one) => one.parts.map((part) => roundings(one, part))));
+  document.getElementById("numbers").classList.toggle("two", shown.length > 1);
+  document.getElementById("roundings").classList.toggle("two", shown.length > 1 || first.parts.length > 1);
+  say(shown.map((one) => one.parts.map((part) => sentence(one, part)).join("; ")).join(". "));
+  return true;
+}
+
+function sentence(one, part) {
+  return `${part.label} ${one.format.name}: ${part.result.code} is ${part.result.short}, ${part.class}${part.error && part.error !== "0" ? `, error ${part.error} ulp` : ""}`;
+}
+
+function card(one, which, get, set) {
+  const flip = async (bit) => {
+    const base = which === "first" ? { format: get("format"), value: get("value"), code: get("code") } : { format: one.format.name, code: one.code };
+    const flipped = await ask("number", { ...base, flip: bit });
+    if (!flipped) return;
+    const changes = { code: flipped.first.code, value: "", at: "", zoom: "" };
+    // a bit of the second format makes its number the one that both show
+    if (which === "second") Object.assign(changes, { code: "", value: flipped.first.value });
+    await set(changes);
+  };
+  return h("article", { class: "card", "data-card": which, "aria-label": one.format.name },
+    h("div", { class: "card-head" },
+      h("h2", {}, one.format.name),
+      h("p", { class: "soft" }, `${one.format.bits} bits${one.format.layout ? `, ${one.format.layout}` : ""}${one.format.specials ? `; ${one.format.specials}` : ""}`)),
+    bitRow(one, which, flip),
+    one.parts.map((part) => facts(one, part, set, which)));
+}
+
+/** The bits as buttons, grouped by their fields. */
+function bitRow(one, which, flip) {
+  let at = 0;
+  return h("div", { class: `bits${one.bits.length > 16 ? " many" : ""}`, role: "group", "aria-label": `Bits of ${one.format.name}; press one to flip it` },
+    one.fields.map((field) => {
+      const bits = one.bits.slice(at, at + field.bits.length);
+      at += field.bits.length;
+      return h("div", { class: `bit-field ${field.kind}` },
+        h("div", { class: "bit-run" }, bits.map((bit) =>
+          h("button", {
+            type: "button", class: bit.set ? "bit set" : "bit", "data-key": `${which}-${bit.bit}`, "data-bit": bit.bit,
+            "aria-pressed": bit.set ? "true" : "false", "aria-label": `bit ${bit.bit}, ${bit.name}: ${bit.set}`,
+            title: `bit ${bit.bit}`, onclick: () => flip(bit.bit),
+          }, String(bit.set)))),
+        h("div", { class: "bit-name" }, field.name, field.meaning ? h("b", {}, ` ${field.meaning}`) : null));
+    }));
+}
+
+function facts(one, part, set, which) {
+  const result = part.result;
+  const go = (entry) => set(which === "first" && one.parts.length === 1
+    ? { code: entry.code, value: "", at: "", zoom: "" }
+    : { code: "", value: entry.typed, at: "", zoom: "" });
+  const neighbour = (name, entry) => [
+    h("dt", {}, name),
+    h("dd", {}, entry ? h("button", { type: "button", class: "link", "data-key": `${which}-${part.label}-${name}`, onclick: () => go(entry) },
+      h("code", {}, entry.code), ` ${entry.text}`) : h("span", { class: "soft" }, "none")),
+  ];
+  const row = (name, child, kind) => (child ? [h("dt", {}, name), h("dd", { class: kind ?? null }, child)] : []);
+  return h("div", { class: "facts" },
+    part.label ? h("h3", {}, `${part.label} part, ${part.format}`) : null,
+    h("p", { class: "result" },
+      h("span", { class: "value", title: result.decimal }, result.short),
+      h("span", { class: "badge" }, part.class),
+      part.exact ? h("span", { class: "badge good" }, "exact") : part.error
+        ? h("span", { class: "badge warn" }, `${signed(part.error)} ulp`) : h("span", { class: "badge warn" }, "out of range")),
+    h("dl", {},
+      row("given", part.exact ? null : part.given.short, "long"),
+      row("code", h("code", {}, result.code)),
+      row("hex float", result.hex ? h("code", {}, result.hex) : null, "long"),
+      row("fraction", result.fraction !== result.decimal ? result.fraction : null, "long"),
+      row("powers", result.powers !== result.decimal ? superscripts(result.powers) : null, "long"),
+      row("ulp here", superscripts(part.ulp)),
+      neighbour("below", part.below), neighbour("above", part.above)));
+}
+
+const signed = (text) => (text.startsWith("-") || text === "0" ? text.replace("-", "\u2212") : `+${text}`);
+
+function roundings(one, part) {
+  const kinds = one.fields.map((field) => field.kind);
+  const decision = part.decision;
+  const chosen = part.result.code;
+  return h("article", { class: "card", "aria-label": `Rounding into ${one.format.name}` },
+    h("div", { class: "card-head" }, h("h2", {}, "Rounding ", h("span", { class: "soft" }, `into ${part.format}${part.label ? `, ${part.label} part` : ""}`))),
+    decision ? h("div", { class: "decision" },
+      piece("kept", decision.kept, "significand", `\u00d7 2`, decision.exponent),
+      piece("round bit", String(decision.round), "round"),
+      piece("sticky", String(decision.sticky), "sticky"),
+      piece("dropped", `${decision.dropped} ulp`, "plain"))
+      : h("p", { class: "soft" }, part.given.decimal === "0" || part.given.decimal === "-0" ? "Zero: nothing to round." : "Nothing to round."),
+    table(`Rounding modes into ${part.format}`,
+      ["mode", "code", ["bits", "opt"], ["value", "num"], ["error", "num"], "why"],
+      part.rounding.map((o) => ({
+        class: o.code === "" ? "off" : o.code === chosen ? "" : "other",
+        cells: [o.name, h("code", {}, o.code || "\u2013"), pattern(o.bits, kindsOf(o.bits, kinds, one)), o.text, signed(o.error || ""), whyOf(o)],
+      }))),
+    part.others.outcomes.length ? [
+      h("h3", {}, part.others.about),
+      table(part.others.about, ["rule", "code", ["value", "num"], ""],
+        part.others.outcomes.map((o) => ({ cells: [o.name, h("code", {}, o.code || "\u2013"), o.text, o.note] }))),
+    ] : null);
+}
+
+const whyOf = (o) => [o.why, o.note].filter(Boolean).filter((text, i, all) => all.indexOf(text) === i).join("; ");
+
+function piece(name, text, kind, times, exponent) {
+  return h("div", { class: "piece" }, h("span", { class: "piece-name" }, name),
+    h("code", { class: `piece-bits ${kind}` }, text),
+    times ? h("span", { class: "soft" }, times, h("sup", {}, String(exponent).replace("-", "\u2212"))) : null);
+}
+
+/** Kinds for the blank-separated fields of another code of the format; tapered fields vary in number. */
+function kindsOf(bits, kinds, one) {
+  const groups = bits.split(" ").length;
+  if (one.format.kind !== "tapered") return kinds;
+  return groups === 4 ? ["sign", "dot", "exponent", "significand"] : ["sign", "dot", "significand"];
+}
