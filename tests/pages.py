@@ -4,7 +4,7 @@ A page may show three kinds of fenced blocks: `python` (with `>>>` as a doctest;
 comment is the value where it is a literal), `console` (`$ command`, then its output; `...` stands for anything, a
 here-document may follow) and `text`, which is no code. Comments that readers do not see steer the tests:
 
-    <!-- needs: torch -->          the page is left out where this package is not installed
+    <!-- needs: torch -->          what follows is left out where this package is not installed
     <!-- setup                     Python that runs before what follows; ROOT is the repository
     ... -->
     <!-- newcomer -->              the next block is for `.ci/newcomer` alone: it installs
@@ -18,6 +18,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import doctest
+import importlib.util
 import io
 import os
 import re
@@ -28,7 +29,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["Block", "Command", "blocks", "check_output", "commands", "needs", "run", "without_comments"]
+__all__ = ["Block", "Command", "Missing", "blocks", "check_output", "commands", "run", "without_comments"]
 
 ROOT = Path(__file__).parents[1]
 
@@ -45,12 +46,16 @@ _LIST = re.compile(r"^ *([-*]|\d+\.) ", re.MULTILINE)
 
 
 class Block(NamedTuple):
-    """A block of code: "python", "console", "text" or (unseen) "setup"; its first line's number; and its mark."""
+    """A block of code: "python", "console", "text" or (unseen) "setup" and "needs"; its first line; its mark."""
 
     language: str
     code: str
     line: int
     mark: str = ""
+
+
+class Missing(Exception):
+    """The rest of a page needs a package that is not installed."""
 
 
 class Command(NamedTuple):
@@ -67,8 +72,8 @@ def blocks(page: str) -> Iterator[Block]:
     for found in _PART.finditer(page):
         line = page.count("\n", 0, found.start()) + 2
         word = found["word"]
-        if word == "setup":
-            yield Block("setup", found["text"], line)
+        if word in ("setup", "needs"):
+            yield Block(word, found["text"], line)
         elif word in ("newcomer", "not run"):
             mark = word
             if word == "not run" and not found["text"].strip():
@@ -83,11 +88,6 @@ def blocks(page: str) -> Iterator[Block]:
                     raise ValueError(f"line {line - 1}: {language!r} is not python, console or text")
                 yield Block(language, found["code"], line, mark)
             mark = ""
-
-
-def needs(page: str) -> list[str]:
-    """Return the packages without which a page does not run."""
-    return [found["text"].strip() for found in _PART.finditer(page) if found["word"] == "needs"]
 
 
 def commands(block: Block) -> list[Command]:
@@ -201,12 +201,17 @@ def _shell(command: Command, invoke: Callable[[list[str]], int]) -> str:
 def run(page: str, name: str, invoke: Callable[[list[str]], int]) -> int:
     """Run all code of a page in the current folder; return how many blocks there were.
 
-    `invoke` is the program: it takes the words after `bittrue`. COLUMNS must be `WIDTH`.
+    `invoke` is the program: it takes the words after `bittrue`. COLUMNS must be `WIDTH`. Raises `AssertionError` for
+    what does not do what the page says, and `Missing`.
     """
     names: dict[str, Any] = {"__name__": "__page__", "ROOT": ROOT}
     count = 0
     for block in blocks(page):
         if block.language == "text" or block.mark:
+            continue
+        if block.language == "needs":
+            if importlib.util.find_spec(block.code.strip()) is None:
+                raise Missing(f"{name} from line {block.line - 1} on needs {block.code.strip()}")
             continue
         count += 1
         if block.language == "console":
