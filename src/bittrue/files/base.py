@@ -35,7 +35,7 @@ _MAX_DIMENSIONS = 64  # NumPy's limit
 _WIDEST = 16  # bytes of a complex128: what holds codes must be able to hold their values
 _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 #: What reading from a damaged or vanishing file can raise.
-_READ_ERRORS = (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError)
+_READ_ERRORS = (OSError, EOFError, zipfile.BadZipFile, zlib.error, UnicodeDecodeError, RuntimeError)
 
 
 class FileError(ValueError):
