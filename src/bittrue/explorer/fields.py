@@ -58,11 +58,13 @@ class Fields:
         return bool(self._texts.get(name, "").strip())
 
     def text(self, name: str, default: str = "", limit: int = 60) -> str:
-        """Return a field without the blanks around it, or the default for an empty one."""
-        found = self._texts.get(name, "").strip()
+        """Return a field without the blanks around it, or the default for one that is not given."""
+        found = self._texts.get(name, default).strip()
         if len(found) > limit:
             raise FieldError(name, f"{name} has {len(found)} characters; it may have {limit}")
-        return found or default
+        if not found and default:
+            raise FieldError(name, f"{name} is empty; an example: {default[:_SHOWN]}")
+        return found
 
     def choice(self, name: str, allowed: Sequence[str], default: str) -> str:
         """Return a field that is one of a few words."""

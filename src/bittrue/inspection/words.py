@@ -164,7 +164,7 @@ def walk(
     m = np.float32(param.scale)
     if relu and not x >= 0:
         m = np.float32(0)
-        steps.append(Step("ReLU", "x < 0: the scale is 0", 0.0, ""))
+        steps.append(Step("ReLU", "x < 0: the scale becomes 0", x, ""))
     wide = np.float32(int(x)) if isinstance(source, IntFormat) else np.float32(float(x))
     with np.errstate(all="ignore"):
         product_ = wide * m

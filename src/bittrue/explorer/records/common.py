@@ -29,10 +29,11 @@ DEFAULTS = {
     "src": "float",
     "dst": "hifloat8_t",
     "mode": "CAST_NONE",
+    "x": "1.3",
     "arch": "aie-ml",
-    "srs": "1005",
+    "srs": "1006",
     "shift": "2",
-    "to": "int8",
+    "to": "int16",
     "saturation": "saturate",
 }
 
@@ -59,19 +60,19 @@ def about(f: Format) -> Record:
 
 
 def entry(f: Format, code: int) -> Record:
-    """Return a code, its bits and its value."""
+    """Return a code, the bits of its fields, and its value: short, and as one would type it."""
     value = f.value(code)
     return {
         "code": code_text(f, code),
-        "bits": bits_text(f, code),
-        "text": short(value, 20, 12),
+        "fields": [[_kind(field.name), f"{field.value:0{field.width}b}"] for field in f.fields(code)],
+        "text": short(value, 22, 17),
         "typed": typed(value),
     }
 
 
-def bits_text(f: Format, code: int) -> str:
-    """The bits of a code with blanks between its fields."""
-    return " ".join(f"{field.value:0{field.width}b}" for field in f.fields(code))
+def _kind(name: str) -> str:
+    """Return the kind of a field, whichever part of a complex number it belongs to."""
+    return name.rpartition(".")[2]
 
 
 def typed(value: Value) -> str:

@@ -93,16 +93,25 @@ def codes(given: Fields) -> Record:
     low, high = math.log2(min(sizes)), math.log2(max(sizes))
     cells = []
     for code, value in enumerate(values):
-        kind = _kind(f, value)
+        kind = _kind(value)
         level = (math.log2(abs(finite(value))) - low) / (high - low or 1) if kind in ("positive", "negative") else 0.0
         cells.append(
-            {**entry(f, code), "label": short(value, 7, 3), "kind": kind, "level": round(level, 3),
+            {**entry(f, code), "label": _label(value), "kind": kind, "level": round(level, 3),
              "class": category(f, code)}
         )  # fmt: skip
     return {"format": about(f), "columns": min(16, len(cells)), "cells": cells}
 
 
-def _kind(f: Format, value: Value) -> str:
+def _label(value: Value) -> str:
+    """Return a value in six characters or so, rounded where it must be."""
+    text = short(value, 6, 3)
+    if len(text.lstrip("-")) <= 6 or isinstance(value, float):
+        return text
+    digits, _, exponent = f"{float(value):.1e}".partition("e")
+    return f"{digits}e{int(exponent)}"
+
+
+def _kind(value: Value) -> str:
     if value != value:
         return "nan"
     if value in (math.inf, -math.inf):

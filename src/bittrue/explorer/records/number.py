@@ -142,9 +142,15 @@ def _view(view: NumberView) -> Record:
             "sticky": decision.sticky,
             "dropped": decimal(decision.dropped, 6),
         },
-        "rounding": [{**_outcome(view, o), "why": view.why(Rounding(o.name))} for o in view.rules],
+        "rounding": [{**_outcome(view, o), "why": _why(view, o)} for o in view.rules],
         "others": {"about": about, "outcomes": [_outcome(view, o) for o in others]},
     }
+
+
+def _why(view: NumberView, outcome: Outcome) -> str:
+    """Return the ground of a decision and what else there is to say; a note on chances says both."""
+    said = [view.why(Rounding(outcome.name)), outcome.note]
+    return "; ".join(text for text in said[outcome.name == "stochastic" and outcome.note != "" :] if text)
 
 
 def _outcome(view: NumberView, outcome: Outcome) -> Record:

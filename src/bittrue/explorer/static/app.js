@@ -40,6 +40,7 @@ function set(changes, keep = false) {
     if (text === undefined || text === null || (text === "" && defaults[name] === undefined) || text === defaults[name]) delete state[name];
     else state[name] = text;
   }
+  if (state.code) delete state.value;
   const query = new URLSearchParams(state).toString();
   const address = `${location.pathname}${query ? `?${query}` : ""}`;
   if (address !== location.pathname + location.search) history[keep ? "replaceState" : "pushState"](null, "", address);
@@ -64,12 +65,13 @@ async function show() {
   try {
     const done = await VIEWS[name].draw({ get, set, view });
     if (mine === turn && done) forgive(view);
+    if (mine === turn) view.classList.remove("stale");
   } catch (error) {
     if (mine !== turn) return;
+    if (error instanceof ReferenceError || error instanceof RangeError) throw error;
     forgive(view);
     complain(view, error, VIEWS[name].names);
-    if (error.field === undefined && !(error instanceof TypeError)) return;
-    if (error instanceof TypeError && error.field === undefined) console.error(error);
+    view.classList.add("stale");
   } finally {
     if (mine === turn) document.body.dataset.ready = String(turn);
   }

@@ -40,12 +40,15 @@ export function table(caption, heads, rows) {
 
 const waiting = new Map();
 
+/** Fields of requests that may be left empty; all others are asked for. */
+const OPTIONAL = new Set(["code", "second", "at", "zoom", "relu", "rounding", "overflow", "scale_rule", "nonfinite"]);
+
 /** Ask the Python side. Returns its record, or null where a newer request of the same kind has overtaken this one. */
 export async function ask(question, fields) {
   waiting.get(question)?.abort();
   const controller = new AbortController();
   waiting.set(question, controller);
-  const query = new URLSearchParams(Object.entries(fields).filter(([, text]) => text !== undefined && text !== ""));
+  const query = new URLSearchParams(Object.entries(fields).filter(([name, text]) => text !== undefined && (text !== "" || !OPTIONAL.has(name))));
   try {
     const response = await fetch(`/api/${question}?${query}`, { signal: controller.signal });
     const record = await response.json();
@@ -89,13 +92,13 @@ export function put(id, text) {
   if (field !== document.activeElement && field.value !== text) field.value = text;
 }
 
-/** The bits of a code, in the colours of their fields: [{bits, kind}] or text with blanks and the kinds in order. */
-export function pattern(text, kinds) {
-  return h("span", { class: "pattern" }, text.split(" ").map((bits, i) => h("span", { class: `ink-${kinds[i] ?? ""}` }, bits)));
+/** The bits of a code in the colours of their fields: [[kind, bits], ...]. */
+export function pattern(fields) {
+  return h("span", { class: "pattern" }, (fields ?? []).map(([kind, bits]) => h("span", { class: `ink-${kind}` }, bits)));
 }
 
 /** "5 * 2^-2" with raised exponents. */
 export function superscripts(text) {
-  return h("span", {}, text.replaceAll(" * ", " \u00d7 ").split(/(\^-?\d+)/).map((piece) =>
-    piece.startsWith("^") ? h("sup", {}, piece.slice(1).replace("-", "\u2212")) : piece));
+  return h("span", {}, text.replaceAll(" * ", " \u00d7 ").split(/(\^(?:-?\d+|\([^)]*\)))/).map((piece) =>
+    piece.startsWith("^") ? h("sup", {}, piece.slice(1).replace(/^\((.*)\)$/, "$1").replaceAll("-", "\u2212")) : piece));
 }

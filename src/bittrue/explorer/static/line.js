@@ -63,7 +63,7 @@ function picture(record, width, get, set) {
     record.axis.map((tick) => s("g", { class: "tick" },
       s("line", { x1: x(tick.x), x2: x(tick.x), y1: TOP - 6, y2: bottom }),
       s("text", { x: x(tick.x), y: bottom + 18, "text-anchor": anchor(tick.x) }, tick.text))),
-    record.rows.map((row, i) => rowOf(row, i, x, record, get, set, i === 0)),
+    record.rows.map((row, i) => rowOf(row, i, x, width, record, get, set)),
     inside(record.value)
       ? s("g", { class: "given" },
         s("line", { x1: x(record.value.x), x2: x(record.value.x), y1: 20, y2: bottom }),
@@ -72,7 +72,8 @@ function picture(record, width, get, set) {
         s("text", { x: record.value.x < 0 ? 4 : width - 4, y: 14, "text-anchor": record.value.x < 0 ? "start" : "end" }, side(record.value) + record.value.text)));
 }
 
-function rowOf(row, i, x, record, get, set, first) {
+function rowOf(row, i, x, width, record, get, set) {
+  const first = i === 0;
   const base = TOP + i * ROW + 46;
   const parts = [
     s("text", { class: "name", x: 4, y: base - 28 }, `${row.format}: ${row.total} ${row.total === "1" ? "value" : "values"}`),
@@ -82,7 +83,8 @@ function rowOf(row, i, x, record, get, set, first) {
     const step = 1 / row.bins.length;
     parts.push(row.bins.map((n, k) => n > 0 && s("rect", { class: "bin", x: x(k * step), width: x(step), y: (base - 3 - 21 * n).toFixed(1), height: (3 + 21 * n).toFixed(1) })).filter(Boolean));
   }
-  const roomy = row.points.length <= 14;
+  const roomy = row.points.length * 18 < width;
+  const named = row.points.length * (7 * row.points[0]?.code.length + 14) < width;
   parts.push(row.points.map((point) => {
     const taken = first && record.result && point.code === record.result.text;
     const choose = () => set(first ? { code: point.code, value: "", at: get("at"), zoom: get("zoom") } : { value: point.typed, code: "" });
@@ -91,7 +93,7 @@ function rowOf(row, i, x, record, get, set, first) {
       s("line", { x1: x(point.x), x2: x(point.x), y1: base - (roomy ? 9 : 7), y2: base + (roomy ? 9 : 7) }),
       s("rect", { class: "hit", x: (parseFloat(x(point.x)) - 6).toFixed(1), y: base - 14, width: 12, height: 28 }),
       roomy ? s("circle", { cx: x(point.x), cy: base, r: taken ? 6 : 4 }) : null,
-      roomy ? s("text", { class: "code", x: x(point.x), y: base + 24, "text-anchor": point.x < 0.04 ? "start" : point.x > 0.96 ? "end" : "middle" }, point.code) : null);
+      named ? s("text", { class: "code", x: x(point.x), y: base + 24, "text-anchor": point.x < 0.04 ? "start" : point.x > 0.96 ? "end" : "middle" }, point.code) : null);
   }));
   return s("g", { class: `row row-${i}` }, parts);
 }

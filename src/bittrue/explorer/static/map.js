@@ -13,7 +13,7 @@ export async function drawMap({ get, set, view }) {
   document.getElementById("map-name").textContent = format.name;
   document.getElementById("map-about").textContent = format.text.slice(format.text.indexOf(":") + 2);
   draw(document.getElementById("map-legend"), Object.entries(KINDS).filter(([kind]) => cells.some((cell) => cell.kind === kind))
-    .map(([kind, name]) => h("span", { class: `key ${kind}`, "--level": "0.6" }, name)));
+    .map(([kind, name]) => h("span", { class: `key ${kind}`, "--level": "0.5" }, name)));
   const map = document.getElementById("map");
   map.style.setProperty("--columns", String(columns));
   const pick = (i, focus) => {
@@ -36,7 +36,7 @@ export async function drawMap({ get, set, view }) {
       cells.map((cell, i) => [
         i % columns === 0 ? h("span", { class: "head", "aria-hidden": "true" }, cells.length > columns ? `${cell.code.slice(0, 1 + digits)}_` : "0x") : null,
         h("button", {
-          type: "button", class: `cell ${cell.kind}${cell.level > 0.55 ? " deep" : ""}`, "--level": String(cell.level), "data-key": cell.code,
+          type: "button", class: `cell ${cell.kind}${cell.level > 0.8 ? " deep" : ""}`, "--level": String(cell.level), "data-key": cell.code,
           tabindex: i === chosen ? "0" : "-1", "aria-label": `${cell.code}: ${cell.text}`, title: `${cell.code} = ${cell.text}`,
           onclick: () => pick(i),
           onkeydown: (event) => {
@@ -59,13 +59,9 @@ export async function drawMap({ get, set, view }) {
 }
 
 function detail(cell, format, set) {
-  const groups = cell.bits.split(" ").length;
-  const kinds = format.kind === "tapered"
-    ? groups === 4 ? ["sign", "dot", "exponent", "significand"] : ["sign", "dot", "significand"]
-    : { 1: ["significand"], 2: format.kind === "int" ? ["sign", "significand"] : ["exponent", "significand"], 3: ["sign", "exponent", "significand"] }[groups];
   draw(document.getElementById("map-detail"),
     h("p", { class: "value" }, cell.text),
-    h("p", {}, h("code", {}, cell.code), " ", pattern(cell.bits, kinds)),
+    h("p", {}, h("code", {}, cell.code), " ", pattern(cell.fields)),
     h("p", {}, h("span", { class: "badge" }, cell.class)),
     h("p", {}, h("button", { type: "button", onclick: () => set({ view: "number", format: format.name, code: cell.code, value: "" }) }, "See it in full")));
 }

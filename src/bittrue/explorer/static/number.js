@@ -4,7 +4,7 @@ import { ask, draw, h, pattern, put, say, superscripts, table } from "./dom.js";
 import { drawLine } from "./line.js";
 
 export async function drawNumber({ get, set, view }) {
-  const asked = { format: get("format"), value: get("value"), code: get("code"), second: get("second") };
+  const asked = { format: get("format"), value: get("code") ? undefined : get("value"), code: get("code"), second: get("second") };
   put("format", asked.format);
   put("second", asked.second);
   if (asked.code) put("code", asked.code);
@@ -29,7 +29,7 @@ function sentence(one, part) {
 
 function card(one, which, get, set) {
   const flip = async (bit) => {
-    const base = which === "first" ? { format: get("format"), value: get("value"), code: get("code") } : { format: one.format.name, code: one.code };
+    const base = which === "first" ? { format: get("format"), value: get("code") ? undefined : get("value"), code: get("code") } : { format: one.format.name, code: one.code };
     const flipped = await ask("number", { ...base, flip: bit });
     if (!flipped) return;
     const changes = { code: flipped.first.code, value: "", at: "", zoom: "" };
@@ -37,18 +37,20 @@ function card(one, which, get, set) {
     if (which === "second") Object.assign(changes, { code: "", value: flipped.first.value });
     await set(changes);
   };
-  return h("article", { class: "card", "data-card": which, "aria-label": one.format.name },
+  return h("article", { class: `card number${one.parts.length > 1 ? " complex" : ""}`, "data-card": which, "aria-label": one.format.name },
     h("div", { class: "card-head" },
       h("h2", {}, one.format.name),
       h("p", { class: "soft" }, `${one.format.bits} bits${one.format.layout ? `, ${one.format.layout}` : ""}${one.format.specials ? `; ${one.format.specials}` : ""}`)),
     bitRow(one, which, flip),
-    one.parts.map((part) => facts(one, part, set, which)));
+    one.parts.map((part) => facts(one, part, set, which)),
+    h("details", {}, h("summary", {}, "About the format"), h("p", {}, one.format.text),
+      one.format.aliases.length ? h("p", {}, h("span", { class: "soft" }, "also called "), one.format.aliases.join(", ")) : null));
 }
 
 /** The bits as buttons, grouped by their fields. */
 function bitRow(one, which, flip) {
   let at = 0;
-  return h("div", { class: `bits${one.bits.length > 16 ? " many" : ""}`, role: "group", "aria-label": `Bits of ${one.format.name}; press one to flip it` },
+  return h("div", { class: `bits${one.bits.length > 16 ? " many" : one.bits.length > 8 ? " some" : ""}`, role: "group", "aria-label": `Bits of ${one.format.name}; press one to flip it` },
     one.fields.map((field) => {
       const bits = one.bits.slice(at, at + field.bits.length);
       at += field.bits.length;
@@ -59,7 +61,7 @@ function bitRow(one, which, flip) {
             "aria-pressed": bit.set ? "true" : "false", "aria-label": `bit ${bit.bit}, ${bit.name}: ${bit.set}`,
             title: `bit ${bit.bit}`, onclick: () => flip(bit.bit),
           }, String(bit.set)))),
-        h("div", { class: "bit-name" }, field.name, field.meaning ? h("b", {}, ` ${field.meaning}`) : null));
+        h("div", { class: "bit-name" }, field.name, field.meaning ? h("b", {}, " ", superscripts(field.meaning)) : null));
     }));
 }
 
@@ -74,13 +76,13 @@ function facts(one, part, set, which) {
       h("code", {}, entry.code), ` ${entry.text}`) : h("span", { class: "soft" }, "none")),
   ];
   const row = (name, child, kind) => (child ? [h("dt", {}, name), h("dd", { class: kind ?? null }, child)] : []);
-  return h("div", { class: "facts" },
+  return h("div", { class: "facts" }, h("div", {},
     part.label ? h("h3", {}, `${part.label} part, ${part.format}`) : null,
     h("p", { class: "result" },
-      h("span", { class: "value", title: result.decimal }, result.short),
+      h("span", { class: result.short.length > 13 ? "value long" : "value", title: result.decimal }, result.short),
       h("span", { class: "badge" }, part.class),
       part.exact ? h("span", { class: "badge good" }, "exact") : part.error
-        ? h("span", { class: "badge warn" }, `${signed(part.error)} ulp`) : h("span", { class: "badge warn" }, "out of range")),
+        ? h("span", { class: "badge warn" }, `${signed(part.error)} ulp`) : h("span", { class: "badge warn" }, "out of range"))),
     h("dl", {},
       row("given", part.exact ? null : part.given.short, "long"),
       row("code", h("code", {}, result.code)),
@@ -91,13 +93,13 @@ function facts(one, part, set, which) {
       neighbour("below", part.below), neighbour("above", part.above)));
 }
 
-const signed = (text) => (text.startsWith("-") || text === "0" ? text.replace("-", "\u2212") : `+${text}`);
+const signed = (text) => (text === "" || text === "0" || text.startsWith("-") ? text : `+${text}`);
 
 function roundings(one, part) {
-  const kinds = one.fields.map((field) => field.kind);
   const decision = part.decision;
   const chosen = part.result.code;
-  return h("article", { class: "card", "aria-label": `Rounding into ${one.format.name}` },
+  const width = one.bits.length / one.parts.length;
+  return h("article", { class: `card${width > 16 ? " wide-codes" : width > 8 ? " codes" : ""}`, "aria-label": `Rounding into ${one.format.name}` },
     h("div", { class: "card-head" }, h("h2", {}, "Rounding ", h("span", { class: "soft" }, `into ${part.format}${part.label ? `, ${part.label} part` : ""}`))),
     decision ? h("div", { class: "decision" },
       piece("kept", decision.kept, "significand", `\u00d7 2`, decision.exponent),
@@ -106,10 +108,10 @@ function roundings(one, part) {
       piece("dropped", `${decision.dropped} ulp`, "plain"))
       : h("p", { class: "soft" }, part.given.decimal === "0" || part.given.decimal === "-0" ? "Zero: nothing to round." : "Nothing to round."),
     table(`Rounding modes into ${part.format}`,
-      ["mode", "code", ["bits", "opt"], ["value", "num"], ["error", "num"], "why"],
+      ["mode", "code", ["bits", "opt"], ["value", "num"], ["error (ulp)", "num"], "why"],
       part.rounding.map((o) => ({
         class: o.code === "" ? "off" : o.code === chosen ? "" : "other",
-        cells: [o.name, h("code", {}, o.code || "\u2013"), pattern(o.bits, kindsOf(o.bits, kinds, one)), o.text, signed(o.error || ""), whyOf(o)],
+        cells: [o.name, h("code", {}, o.code || "\u2013"), pattern(o.fields), o.text, signed(o.error), o.why],
       }))),
     part.others.outcomes.length ? [
       h("h3", {}, part.others.about),
@@ -118,17 +120,8 @@ function roundings(one, part) {
     ] : null);
 }
 
-const whyOf = (o) => [o.why, o.note].filter(Boolean).filter((text, i, all) => all.indexOf(text) === i).join("; ");
-
 function piece(name, text, kind, times, exponent) {
   return h("div", { class: "piece" }, h("span", { class: "piece-name" }, name),
     h("code", { class: `piece-bits ${kind}` }, text),
     times ? h("span", { class: "soft" }, times, h("sup", {}, String(exponent).replace("-", "\u2212"))) : null);
-}
-
-/** Kinds for the blank-separated fields of another code of the format; tapered fields vary in number. */
-function kindsOf(bits, kinds, one) {
-  const groups = bits.split(" ").length;
-  if (one.format.kind !== "tapered") return kinds;
-  return groups === 4 ? ["sign", "dot", "exponent", "significand"] : ["sign", "dot", "significand"];
 }

@@ -3,7 +3,7 @@
 import { ask, complain, draw, forgive, h, pattern, put, say, table } from "./dom.js";
 
 export async function drawRule({ get, view }) {
-  const asked = { product: get("product"), src: get("src"), dst: get("dst"), mode: get("mode"), value: get("x") || get("value") || "1.3" };
+  const asked = { product: get("product"), src: get("src"), dst: get("dst"), mode: get("mode"), value: get("x") };
   for (const name of ["product", "src", "dst", "mode"]) put(name, asked[name]);
   put("x", asked.value);
   const engine = { arch: get("arch"), srs: get("srs"), shift: get("shift"), to: get("to"), saturation: get("saturation") };
@@ -32,17 +32,20 @@ function drawCast(record) {
           row("overflow", record.overflow),
           row("source", record.document)),
         record.questions.length ? h("h3", {}, "Open questions that bear on it") : null,
-        record.questions.length ? h("ul", { class: "questions" }, record.questions.map((q) => h("li", {}, `${q.number}. ${q.text} `, h("code", {}, q.answer)))) : null),
+        record.questions.length ? h("ol", { class: "questions" }, record.questions.map((q) => h("li", { value: String(q.number) }, marked(q.text), " ", h("code", {}, q.answer)))) : null),
       record.casts ? h("article", { class: "card" },
         h("div", { class: "card-head" }, h("h2", {}, `${record.casts.given} `, h("span", { class: "soft" }, `as ${record.casts.source}, in every mode`))),
         table("What each mode gives", ["mode", "effect", "code", ["bits", "opt"], ["value", "num"]],
-          record.casts.modes.map((m) => ({ cells: [m.mode, m.effect, h("code", {}, m.code), pattern(m.bits, []), m.text] })))) : null),
+          record.casts.modes.map((m) => ({ cells: [m.mode, m.effect.replace("-> ", "\u2192 "), h("code", {}, m.code), pattern(m.fields), m.text] })))) : null),
     h("article", { class: "card" },
       h("div", { class: "card-head" }, h("h2", {}, "Rows of the rule book")),
       table("Rows of the rule book", ["api", "modes", "default", "this mode", "evidence", "document"],
         record.rows.map((r) => ({ cells: [r.api, r.modes, r.default, r.effect, r.evidence, r.document] })))));
   say(`${record.title}: ${record.requested} ${status}; ${record.evidence}`);
 }
+
+/** Text in which `...` is code. */
+const marked = (text) => text.split("`").map((piece, i) => (i % 2 ? h("code", {}, piece) : piece));
 
 function drawEngine(record) {
   draw(document.getElementById("srs-table"),
