@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import random
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -44,9 +43,7 @@ def run(chosen: Sequence[Job], path: Path, minutes: float | None, threads: int, 
     the time and try their parts in an order drawn from `seed`.
     """
     code, rows = results.digest(), results.load(path) if minutes is None else {}
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=results.ROOT, capture_output=True, text=True, check=False
-    ).stdout.strip()
+    commit = results.commit()
     todo = [job for job in chosen if not results.done(rows.get(job.key), code)]
     print(f"{len(todo)} of {len(chosen)} jobs to run; code {code}, commit {commit or 'unknown'}, seed {seed}")
     end = None if minutes is None else time.monotonic() + 60 * minutes

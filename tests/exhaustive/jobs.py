@@ -374,13 +374,14 @@ def jobs() -> list[Job]:
     infinite = ("float16", "float8_e5m2", "float8_e4m3fn", "hifloat8")
     return [
         *(Steps(name, "nearest_even", "saturate") for name in FLOATS),
-        *(Steps(name, mode, "saturate") for name in FLOATS for mode in others),
         Steps("hifloat8", "hybrid", "saturate"),
         Steps("hifloat8", "hybrid", "infinity"),
         *(Library(t, "nearest_even", "its own", library) for library, ts in LIBRARY_TARGETS.items() for t in ts),
         *(Sixteen(name, "all", "all", source) for source in ("float16", "bfloat16") for name in sixteen),
         *(Neighbours(name, "all", "all") for name in FLOAT64_TARGETS),
-        *(Sample(name, mode, "infinity") for mode in ("nearest_even", "the others") for name in FLOAT64_TARGETS),
+        *(Sample(name, "nearest_even", "infinity") for name in FLOAT64_TARGETS),
+        *(Steps(name, mode, "saturate") for name in FLOATS for mode in others),
+        *(Sample(name, "the others", "infinity") for name in FLOAT64_TARGETS),
         *(Steps(name, "nearest_even", o) for o in _FLOAT_OVERFLOWS[1:] for name in FLOATS),
         *(Steps(name, mode, "ieee") for name in infinite for mode in others),
         *(Steps(name, mode, "saturate") for name in INTS for mode in ["nearest_even", *others]),

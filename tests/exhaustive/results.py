@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,16 @@ def digest() -> str:
     """Return a short hash of the code that converts."""
     text = b"".join((ROOT / "src/bittrue" / name).read_bytes() for name in _SOURCES)
     return hashlib.sha256(text).hexdigest()[:12]
+
+
+def commit() -> str:
+    """Return the commit at hand, with a plus sign where the code that converts has changed since; "" without git."""
+    files = [f"src/bittrue/{name}" for name in _SOURCES]
+    head, changed = (
+        subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+        for command in (["rev-parse", "--short", "HEAD"], ["status", "--porcelain", "--", *files])
+    )
+    return head + "+" * bool(changed)
 
 
 def load(path: Path) -> Rows:

@@ -56,23 +56,36 @@ def spans(source: FloatFormat, first: int, last: int) -> Iterator[tuple[int, int
 def steps(ask: Ask, first: int, last: int) -> list[tuple[int, int]]:
     """Return (first pattern, code) of every step in first..last, in order.
 
+    A step is first supposed to be as long as the last one or the one before (round to odd has long and short steps in
+    turn), which two questions confirm; otherwise its end is found by bisection.
+
     Raises
     ------
     AssertionError
         When a pattern inside a step has another code: the specification would not be monotonic.
     """
-    found = [(first, ask(first))]
-    open_spans = [(first, found[0][1], last, ask(last))]
-    while open_spans:
-        low, at_low, high, at_high = open_spans.pop()
-        if at_low == at_high:
-            continue
-        if high - low == 1:
-            found.append((high, at_high))
-            continue
-        middle = (low + high) // 2
-        at_middle = ask(middle)
-        open_spans += [(middle, at_middle, high, at_high), (low, at_low, middle, at_middle)]
+    found, lengths = [], [0, 0]
+    start, code, final = first, ask(first), ask(last)
+    while code != final:
+        end, after = 0, 0  # the first pattern that has another code, and that code
+        for length in lengths:
+            guess = start + length
+            if length and guess <= last and (length == 1 or ask(guess - 1) == code) and (after := ask(guess)) != code:
+                end = guess
+                break
+        else:
+            low, end, after = start, last, final
+            while end - low > 1:
+                middle = (low + end) // 2
+                at_middle = ask(middle)
+                if at_middle == code:
+                    low = middle
+                else:
+                    end, after = middle, at_middle
+        found.append((start, code))
+        lengths = [lengths[1], end - start]
+        start, code = end, after
+    found.append((start, code))
     ends = [start for start, _ in found[1:]] + [last + 1]
     for (start, code), end in zip(found, ends):
         inside = random.Random(start).randrange(start, end)
