@@ -6,8 +6,8 @@ They know plain arrays and numbers, no format. Positions come in ascending order
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from .compiled import kernel
 from .ops import leading_zeros
 
 __all__ = [
@@ -38,7 +38,7 @@ _BLOCK = 256  # elements per block of a sum; blocks are added with compensation
 NO_STEPS = 0xFFFF_FFFF_FFFF_FFFF  # the distance between a NaN and a number
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def different(golden: Any, actual: Any, golden_words: Any, actual_words: Any, where: Any) -> int:
     """Write the positions (int32) at which two arrays of one unsigned type differ, and return their number.
 
@@ -65,7 +65,7 @@ def different(golden: Any, actual: Any, golden_words: Any, actual_words: Any, wh
     return count
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def unlike_wide(
     golden: Any, actual: Any, where: Any, sign: int, finite: int, nan_alike: bool, zero_alike: bool, zeros: Any
 ) -> int:
@@ -83,14 +83,14 @@ def unlike_wide(
     return count
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def gather(values: Any, where: Any, out: Any) -> None:
     """``out[k] = values[where[k]]``."""
     for k in range(where.size):
         out[k] = values[where[k]]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def rank_distances(golden: Any, actual: Any, ranks: Any, nan: int, steps: Any) -> None:
     """Write the number of steps (uint64) between codes whose `ranks` (int32) a table has; NaN has rank `nan`."""
     for i in range(golden.size):
@@ -99,7 +99,7 @@ def rank_distances(golden: Any, actual: Any, ranks: Any, nan: int, steps: Any) -
         steps[i] = np.uint64(NO_STEPS) if (a == nan) != (b == nan) else apart
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def unlike(golden: Any, actual: Any, where: Any, alike: Any, minus: int, zeros: Any) -> int:
     """Keep of the positions `where` those whose codes differ in ``alike[code]``; return how many, moved to the front.
 
@@ -115,7 +115,7 @@ def unlike(golden: Any, actual: Any, where: Any, alike: Any, minus: int, zeros: 
     return count
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def pairs(golden: Any, actual: Any, where: Any, base: int, counts: Any, first: Any) -> None:
     """Count the pairs of 8-bit codes at the positions `where` in ``counts[:, golden << 8 | actual]``.
 
@@ -131,7 +131,7 @@ def pairs(golden: Any, actual: Any, where: Any, base: int, counts: Any, first: A
         counts[line, pair] += 1
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def locate(
     where: Any,
     base: int,
@@ -187,7 +187,7 @@ def locate(
     blocks[0], blocks[1], blocks[2], blocks[3] = last, hit, inside, max(most, inside)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def distances(golden: Any, actual: Any, sign: int, finite: int, steps: Any) -> None:
     """Write the number of steps (uint64) between numbers in sign and magnitude codes; both zeros are one step number.
 
@@ -206,7 +206,7 @@ def distances(golden: Any, actual: Any, sign: int, finite: int, steps: Any) -> N
         steps[i] = np.uint64(NO_STEPS) if nan_a != nan_b else apart
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _add(sums: Any, at: int, value: float) -> None:
     """Add to a compensated sum (Neumaier)."""
     total = sums[at] + value
@@ -218,7 +218,7 @@ def _add(sums: Any, at: int, value: float) -> None:
     sums[at] = total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def errors(
     golden: Any,
     actual: Any,

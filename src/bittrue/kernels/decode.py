@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from numba import njit
-
+from .compiled import kernel
 from .ops import half_bits_to_float, or_, shl, widest_vectors
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def decode_table(codes: Any, table: Any, dst: Any) -> int:
     """``dst[i] = table[codes[i]]``; return the OR of all codes, so that the caller can refuse codes out of range.
 
@@ -21,7 +20,7 @@ def decode_table(codes: Any, table: Any, dst: Any) -> int:
     return seen
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def half_to_float(codes: Any, dst: Any) -> None:
     """float16 patterns (uint16) to float32; signalling NaNs become quiet."""
     widest_vectors()
@@ -29,7 +28,7 @@ def half_to_float(codes: Any, dst: Any) -> None:
         dst[i] = half_bits_to_float(codes[i])
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def bfloat_to_float(codes: Any, dst: Any) -> None:
     """bfloat16 patterns (uint16) to float32 patterns (`dst` is uint32)."""
     widest_vectors()

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from .compiled import kernel
 from .ops import (
     add,
     and_,
@@ -198,7 +199,7 @@ def _general(rank: Any, a: Any, negative: Any, codes: Any, more: Any) -> Any:
     return select(gt(a, inf), select(negative, nan_neg, nan_pos), code)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def encode_ieee(src: Any, dst: Any, parameters: Any) -> None:
     """Encode float bit patterns into a sign-exponent-significand format; `parameters` from `ieee_parameters`.
 
@@ -234,7 +235,7 @@ def encode_ieee(src: Any, dst: Any, parameters: Any) -> None:
             dst[i] = _symmetric(_round(lshr(a, shift), shl(a, back), negative, rule), a, negative, codes)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def encode_narrow(src: Any, dst: Any, parameters: Any) -> Any:
     """Encode like `encode_ieee`, in lanes of half the source's width.
 
@@ -294,7 +295,7 @@ def encode_narrow(src: Any, dst: Any, parameters: Any) -> Any:
     return found != 0
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def encode_half(src: Any, dst: Any, saturate: Any, codes: Any) -> None:
     """Encode float32 bit patterns (uint32) into float16 codes (uint16), nearest even, by the host's own conversion.
 
@@ -319,7 +320,7 @@ def encode_half(src: Any, dst: Any, saturate: Any, codes: Any) -> None:
         dst[i] = float_to_half_bits(bits_to_float(x))
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def encode_sticky(src: Any, dst: Any, table: Any, shift: Any) -> None:
     """Encode by a table of the upper bits: index = (u >> shift) | (any dropped bit set).
 
@@ -340,7 +341,7 @@ def encode_sticky(src: Any, dst: Any, table: Any, shift: Any) -> None:
             out[i] = table[block[i]]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def replace_below(src: Any, dst: Any, limit: Any, table: Any, shift: Any) -> None:
     """Encode by a sticky table what lies below `limit`, and leave the other codes as they are.
 
@@ -375,7 +376,7 @@ def _hybrid_indices(pairs: Any, indices: Any) -> None:
         indices[i] = lshr(select(lt(sub(size, 4), 20), changed, u), 3)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def encode_hybrid32(src: Any, dst: Any, table: Any) -> None:
     """Encode float32 patterns into hifloat8 under HYBRID rounding; `dst` and `table` are uint8.
 

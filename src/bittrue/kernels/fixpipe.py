@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from .compiled import kernel
 from .ops import float_to_bits, widest_vectors
 
 __all__ = ["multiply", "rectify", "requantise", "shift_right"]
@@ -38,7 +39,7 @@ def _code(t: Any, offset: Any, bounds: Any) -> Any:
     return float_to_bits(t)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def requantise(src: Any, dst: Any, m1: Any, limit: Any, offset: Any, bounds: Any) -> None:
     """``dst = clamp(clamp(rint(float32(src) * m)) + offset)``, the product rounded once to float32.
 
@@ -63,7 +64,7 @@ def requantise(src: Any, dst: Any, m1: Any, limit: Any, offset: Any, bounds: Any
             out[j] = _code(np.float32(x) * (m1[j] if x >= limit else zero), offset[j], limits)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def multiply(src: Any, dst: Any, m1: Any, limit: Any) -> None:
     """``dst = float32(src) * m``, rounded once if `m1` and `dst` are float32; exact if they are float64.
 
@@ -86,7 +87,7 @@ def multiply(src: Any, dst: Any, m1: Any, limit: Any) -> None:
             out[j] = np.float32(x) * (m1[j] if x >= limit else zero)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def shift_right(src: Any, dst: Any, counts: Any, saturate: Any) -> None:
     """Shift int32 right arithmetically and narrow to 16 bits, by clamping or (`saturate` 0) by keeping the low bits.
 
@@ -106,7 +107,7 @@ def shift_right(src: Any, dst: Any, counts: Any, saturate: Any) -> None:
             out[j] = z if count >= 0 else x
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def rectify(src: Any, dst: Any, zero_nan: Any) -> None:
     """``dst = src if src >= 0 else 0``; NaN stays, or becomes 0 if `zero_nan` is 1."""
     widest_vectors()

@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from .compiled import kernel
 from .ops import (
     add,
     and_,
@@ -104,7 +104,7 @@ def int_parameters(
     return np.array([number & ones for number in numbers], dtype)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def encode_int(src: Any, dst: Any, parameters: Any) -> None:
     """Encode float bit patterns into integers of any width up to the lanes'; `parameters` from `int_parameters`.
 
@@ -155,7 +155,7 @@ def narrow_parameters(src: Any, dst: Any, lo: int, hi: int, wrap: int, mask: int
     return np.array([low, high], src), unsigned.view(dtype)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def narrow_int(src: Any, dst: Any, bounds: Any, mask: Any) -> None:
     """Clamp integers to `bounds` (dtype of `src`), then keep the bits of `mask` (dtype of `dst`)."""
     widest_vectors()
@@ -176,7 +176,7 @@ def odd_parameters(lanes: Any) -> np.ndarray:
     return np.array([width - 1, (1 << dropped) - 1, dropped, bias + width - 2, fraction], dtype)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def int_to_float_odd(src: Any, dst: Any, parameters: Any) -> None:
     """Integers to the bit patterns of a float of the same width, rounded to odd; `parameters` from `odd_parameters`.
 

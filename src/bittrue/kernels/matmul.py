@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from .compiled import kernel
 from .ops import widest_vectors
 
 __all__ = ["blocked", "pairwise", "sequential"]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def sequential(a: Any, b: Any, c: Any) -> None:
     """Add the products to `c` one after the other."""
     widest_vectors()
@@ -28,7 +28,7 @@ def sequential(a: Any, b: Any, c: Any) -> None:
                 row[j] = row[j] + x * other[j]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def blocked(a: Any, b: Any, c: Any, block: Any) -> None:
     """Add the products of each `block` of k one after the other, starting from its first; then its sum to `c`."""
     widest_vectors()
@@ -49,7 +49,7 @@ def blocked(a: Any, b: Any, c: Any, block: Any) -> None:
                 row[j] = row[j] + part[j]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def pairwise(a: Any, b: Any, c: Any) -> None:
     """Add neighbouring products, then neighbouring sums, and the total to `c`; an odd last one moves up unchanged.
 

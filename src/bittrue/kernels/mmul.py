@@ -3,15 +3,15 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from .compiled import kernel
 from .ops import widest_vectors
 
 _SMALLEST = np.float32(2.0**-126)
 _MAGIC = 1.5 * 2.0**52  # added and taken away: rounds a small double to an integer, ties to even
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def aligned(acc: Any, a: Any, b: Any, step: int, work: Any) -> None:
     """``acc += a @ b`` where `step` products and the accumulator are added at once, aligned to the largest of them.
 
@@ -50,7 +50,7 @@ def aligned(acc: Any, a: Any, b: Any, step: int, work: Any) -> None:
                 row[j] = r if not abs(r) < _SMALLEST else np.float32(0) * r
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def blocks(acc: Any, a: Any, b: Any, scale_a: Any, scale_b: Any, size: int, sums: Any, work: Any) -> None:
     """``acc += a @ b`` of block floats: exact sums of `size` products, each added to float32 with one rounding.
 

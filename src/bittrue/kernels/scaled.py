@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from .compiled import kernel
 from .ops import float_to_half_bits, widest_vectors
 
 __all__ = ["scale_to_half"]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def scale_to_half(src: Any, dst: Any, scale: Any, cap: Any) -> None:
     """``dst = half(float32(src) * scale)`` as bit patterns, each step rounded to nearest even.
 

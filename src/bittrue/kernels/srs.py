@@ -9,8 +9,8 @@ one if t. Directed modes: zero if t, otherwise a number that no rest exceeds. Te
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from .compiled import kernel
 from .ops import widest_vectors
 
 _LOWEST, _HIGHEST = -(1 << 63), (1 << 63) - 1
@@ -36,7 +36,7 @@ def srs_parameters(
     return np.array([shift, mask, stay, leave, t_lsb, t_sign, t_const, lo, hi], np.int64)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def srs(src: Any, dst: Any, p: Any) -> None:
     """Divide integers of up to 64 bits by ``2**shift``, round, limit; `dst` keeps the low bits that fit its dtype."""
     widest_vectors()
@@ -53,7 +53,7 @@ def srs(src: Any, dst: Any, p: Any) -> None:
         dst[i] = v
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def srs_wide(low: Any, high: Any, dst: Any, p: Any) -> None:
     """As `srs`, from integers of up to 127 bits: `low` holds the lower 64 bits (uint64), `high` the rest (int64).
 
@@ -93,7 +93,7 @@ def ups_parameters(*, shift: int, bits: int, lo: int | None, hi: int | None) -> 
     return np.array([shift, 64 - bits, smallest, largest, lo, hi], np.int64)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def ups(src: Any, dst: Any, p: Any) -> None:
     """Multiply integers by ``2**shift``; those outside smallest..largest give the limits, all keep the low bits."""
     widest_vectors()

@@ -7,8 +7,8 @@ result depends on the data alone, not on the machine.
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from .compiled import kernel
 from .ops import widest_vectors
 
 __all__ = ["COUNTS", "SUMS", "difference"]
@@ -20,7 +20,7 @@ SUMS = ("signal", "noise", "max_abs", "max_rel")
 COUNTS = ("overflowed", "flushed", "nan", "infinite")
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def difference(x: Any, y: Any, low: Any, high: Any, sums: Any, counts: Any) -> None:
     """Compare values `x` with what became of them, `y`, and add to `sums` (float64) and `counts` (int64).
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from .compiled import kernel
 from .ops import (
     add,
     and_,
@@ -59,7 +60,7 @@ def _round(significand: Any, shift: Any, random: Any) -> Any:
     return add(lshr(significand, near), lshr(add(scaled, random), 32))
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def random_bits(seed: Any, start: Any, dst: Any) -> None:
     """Write the random bits of elements `start`, `start` + 1, ... of stream `seed` (np.uint64) to `dst` (uint32)."""
     widest_vectors()
@@ -173,7 +174,7 @@ def _finish(src: Any, ranks: Any, codes: Any, p: Any, dst: Any) -> None:
         dst[i] = select(gt(a, inf), select(negative, nan_neg, nan_pos), code)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def encode_stochastic(
     src: Any,
     dst: Any,
@@ -220,7 +221,7 @@ def encode_stochastic(
         _finish(part, ranks, codes, parameters, dst[first : first + BLOCK])
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def encode_int_stochastic(src: Any, dst: Any, parameters: Any, seed: Any, start: Any, random: Any) -> None:
     """Encode float64 bit patterns (uint64) into integers with stochastic rounding.
 

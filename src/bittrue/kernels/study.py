@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from .compiled import kernel
 
 __all__ = ["errors"]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def errors(x: Any, scaled: Any, y: Any, low: Any, high: Any, sums: Any, counts: Any) -> None:
     """Compare rows of values `x` with what became of them, `y`, and add to `sums` and `counts`.
 

@@ -8,6 +8,7 @@ from numba import njit
 from numba.core import types
 from numba.extending import intrinsic
 
+from ..compiled import kernel
 from ..ops import and_, lit, lshr, max_, or_, shl, widest_vectors
 
 TILE = 8192  # elements per pass
@@ -295,7 +296,7 @@ def _spread(src: Any, levels: Any, x: Any, y: Any) -> Any:
 # --- whole arrays -----------------------------------------------------------------------------------------------------
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def unpack(src: Any, codes: Any, heads: Any, shifts: Any, masks: Any, layout: Any) -> None:
     """Take packed blocks apart: element codes, heads (exponent or scale), level-2 bytes."""
     size = layout[2] * 8
@@ -307,7 +308,7 @@ def unpack(src: Any, codes: Any, heads: Any, shifts: Any, masks: Any, layout: An
         _unfold(words[: n // 8], masks, codes[start : start + n])
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def pack(codes: Any, heads: Any, shifts: Any, dst: Any, masks: Any, layout: Any) -> None:
     """Put packed blocks together, the inverse of `unpack`."""
     size = layout[2] * 8

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from ..compiled import kernel
 from ..encode import _round, _split
 from ..ops import (
     add,
@@ -270,7 +271,7 @@ def _scaled_scratch(lane: Any) -> Any:
     return b[0], b[1], b[2], b[3], np.empty(TILE, lane.dtype), words[0], words[1], words[2]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def encode_scaled(
     src: Any, dst: Any, count: Any, p: Any, q: Any, q_scale: Any, limit: Any, table: Any, masks: Any, layout: Any
 ) -> Any:
@@ -346,7 +347,7 @@ def _all_bits(codes: Any) -> Any:
     return seen
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def decode_scaled(
     src: Any, dst: Any, elements: Any, scales: Any, tensor: Any, masks: Any, layout: Any, form: Any
 ) -> Any:
@@ -379,7 +380,7 @@ def decode_scaled(
     return seen
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def quantize_scaled(
     src: Any,
     dst: Any,

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from ..compiled import kernel
 from ..encode import _round
 from ..ops import (
     add,
@@ -288,7 +289,7 @@ def _scratch(lane: Any) -> Any:
     return np.empty(2 * TILE, lane.dtype), b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def encode_shared(src: Any, stride: Any, dst: Any, count: Any, p: Any, q: Any, masks: Any, layout: Any) -> Any:
     """Encode `count` float patterns, whole blocks, into packed blocks with a shared exponent.
 
@@ -333,7 +334,7 @@ def _shared_values(codes: Any, exponents: Any, t: Any, dst: Any, form: Any) -> N
         dst[i] = select(eq(exponent, nan), lit(bits, 0x7FC00000), bits)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def decode_shared(src: Any, dst: Any, levels: Any, masks: Any, layout: Any, form: Any) -> None:
     """Decode packed blocks into float32 patterns (uint32), the inverse of `encode_shared`.
 
@@ -360,7 +361,7 @@ def decode_shared(src: Any, dst: Any, levels: Any, masks: Any, layout: Any, form
         _shared_values(codes, exponents, t, dst[start : start + n], numbers)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def quantize_shared(
     src: Any, stride: Any, dst: Any, p: Any, q: Any, form: Any, shift_bytes: Any
 ) -> Any:
