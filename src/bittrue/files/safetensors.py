@@ -117,6 +117,10 @@ def _read_header(file: BinaryIO, path: Path, lenient: bool) -> tuple[dict[str, _
     metadata = header.pop("__metadata__", None) or {}
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
         raise FileError(f"{path}: __metadata__ must map names to strings")
+    try:
+        "".join(metadata.values()).encode()
+    except UnicodeEncodeError:
+        raise FileError(f"{path}: __metadata__ holds half of a character pair, which is no text") from None
     typed = loads(metadata.pop(KEY).encode(), path, f"metadata {KEY!r}") if KEY in metadata else {}
     entries = {name: _entry(name, fields, typed.get(name), path, lenient) for name, fields in header.items()}
     _check_layout(entries, size - 8 - length, path)
