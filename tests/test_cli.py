@@ -610,24 +610,6 @@ def test_the_committed_checkpoint_converts(run, tmp_path):
     assert all(t["sqnr_db"] > 20 for t in data["tensors"] if t["converted"])
 
 
-# --- README -----------------------------------------------------------------------------------------------------------
-
-
-def test_the_readme_says_what_happens(run, tmp_path, monkeypatch):
-    text = (DIGITS.parents[2] / "README.md").read_text(encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    names: dict = {}
-    exec(text.split("```python\n")[1].split("```")[0], names)
-    assert names["codes"].tolist() == [29, 192, 126, 127]
-    np.testing.assert_array_equal(names["y"], np.float32([0.1015625, -2, 448, np.nan]))
-    np.testing.assert_array_equal(names["z"], np.float32([0.09375, -2, 32768, np.nan]))
-    assert names["image"] == b"\xd3\x00" and names["same"] is True
-    assert bt.load("a.safetensors")["a"].format.name == "float4_e2m1fn"
-    monkeypatch.setenv("COLUMNS", "80")
-    shown = [line.rstrip() for line in run.ok("show", "1.3", "--format", "hifloat8").splitlines()]
-    assert "\n".join(shown).strip() in text
-
-
 # --- rules ------------------------------------------------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import os
 import re
 import subprocess
 import sys
@@ -69,7 +70,9 @@ def test_chinese_pages_have_the_same_code(page):
 @pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere_on_github(page):
     """Relative links, and anchors in pages that are in the repository (GitHub and the site make them alike)."""
-    for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"```.*?```|`[^`\n]*`", "", text(page), flags=re.DOTALL)):
+    prose = re.sub(r"```.*?```|`[^`\n]*`", "", text(page), flags=re.DOTALL)
+    for target in re.findall(r'\]\(([^)\s]+)\)|(?:src|srcset)="([^"]+)"', prose):
+        target = "".join(target)
         if re.match(r"[a-z]+:", target):
             continue
         path, _, anchor = target.partition("#")
@@ -81,6 +84,15 @@ def test_links_lead_somewhere_on_github(page):
         if anchor:
             headings = re.findall(r"^#+ (.+)$", there.read_text(encoding="utf-8"), re.MULTILINE)
             assert anchor in {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}, target
+
+
+def test_the_demo_prints_what_the_readme_shows():
+    run = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "digits" / "demo.py")],
+        cwd=ROOT, capture_output=True, text=True, env={**os.environ, "COLUMNS": str(pages.WIDTH)}, check=True,
+    )  # fmt: skip
+    shown = next(b for b in pages.blocks(text("README.md")) if b.language == "text")
+    pages.check_output(pages.Command("make demo", f"...{shown.code}...", shown.line), run.stdout)
 
 
 def test_the_site_builds_without_warnings(tmp_path):
