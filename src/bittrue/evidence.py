@@ -91,6 +91,8 @@ def document(vendors: Iterable[tuple[str, type]]) -> str:
         "Where vendor documents disagree or are silent, bittrue does not guess in secret: the behaviour is a field of",
         "a frozen data class, with the default below. Pass `choices=` to a function to choose another candidate.",
         "Found evidence that settles one? See CONTRIBUTING.md.",
+        "",
+        "What follows from the documents beyond doubt is proved instead: [what has been proved](proof.md).",
     ]
     for heading, choices in vendors:
         room = choices.__module__.split(".")[1]

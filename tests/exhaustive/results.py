@@ -10,13 +10,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from oracles.disagreements import TABLE
+
 from .jobs import Job, Outcome
 from .steps import DETERMINISTIC
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "tests/data/exhaustive.json"
 PAGE = ROOT / "docs/proof.md"
-BEGIN, END = "<!-- exhaustive: begin -->", "<!-- exhaustive: end -->"
 
 #: What a conversion's bits depend on; a result counts for this text only.
 _SOURCES = (
@@ -25,6 +26,8 @@ _SOURCES = (
 ).split()
 
 Rows = dict[str, dict[str, Any]]
+
+_SOURCE_ORDER = ("float32", "float16", "bfloat16", "float64")
 
 
 def digest() -> str:
@@ -121,11 +124,21 @@ def table(rows: Rows) -> str:
     return "\n".join([head, "", *lines])
 
 
-_SOURCE_ORDER = ("float32", "float16", "bfloat16", "float64")
+def differences() -> str:
+    """Return the table of known differences of the oracles as Markdown."""
+    lines = ["| oracle | release | from | to | where | reason |", "|---|---|---|---|---|---|"]
+    for e in TABLE:
+        reason = f"[{e.reason}]({e.link})" if e.link.startswith("https:") else e.reason
+        names = [", ".join(names.split()) for names in (e.source, e.target)]
+        cells = [e.oracle, e.version, *names, e.where, reason]
+        lines.append("| " + " | ".join(c.replace("|", "\\|").replace("*", "\\*") for c in cells) + " |")
+    return "\n".join(lines)
 
 
 def page(text: str, rows: Rows) -> str:
-    """Return the text of docs/proof.md with its table made anew."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{table(rows)}\n{END}{after}"
+    """Return the text of docs/proof.md with its tables made anew."""
+    for name, made in (("exhaustive", table(rows)), ("differences", differences())):
+        before, begin, rest = text.partition(f"<!-- {name}: begin -->")
+        _, end, after = rest.partition(f"<!-- {name}: end -->")
+        text = f"{before}{begin}\n{made}\n{end}{after}"
+    return text
