@@ -20,7 +20,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test bench exhaustive docs linkcheck newcomer clean distclean
+.PHONY: help demo test bench exhaustive coverage mutation docs linkcheck newcomer clean distclean
 
 help:
 	@sed -n '3,8s/^# *//p' Makefile
@@ -39,6 +39,14 @@ bench: $(VENV)/installed
 # What has a result of this code is not run again; an interrupted run goes on.
 exhaustive: $(VENV)/dev
 	@PYTHONPATH=tests $(PY) -m exhaustive --threads $(THREADS) $(if $(MINUTES),--minutes $(MINUTES))
+
+# The share of lines and branches that the tests run, and mutants of the specification that they let live. Hours.
+coverage: $(VENV)/proof
+	@$(PY) -m pytest -n $(WORKERS) --cov --cov-report=term --cov-report=html:build/coverage
+
+mutation: $(VENV)/proof
+	@$(PY) -m mutmut run --max-children $(WORKERS)
+	@$(PY) -m mutmut results
 
 docs: $(VENV)/docs
 	@$(PY) -m sphinx -q -n -W --keep-going docs build/docs
@@ -84,9 +92,14 @@ $(VENV)/docs: pyproject.toml $(VENV)/installed
 	@$(PIP) install --group docs
 	@touch $@
 
+$(VENV)/proof: $(VENV)/dev
+	@echo "Installing the tools for coverage and mutation ..."
+	@$(PIP) install --group proof
+	@touch $@
+
 clean:
 	rm -rf docs/formats docs/project docs/reference
-	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist mutants .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean
