@@ -103,8 +103,8 @@ def create_app() -> Starlette:
     )
 
 
-async def _answer(request: Request) -> Response:
-    """Answer one question; a mistake says in which field it is."""
+def _answer(request: Request) -> Response:
+    """Answer one question; a mistake says in which field it is. (In a thread: a first cast may compile its kernel.)"""
     question = request.path_params["question"]
     if question not in ANSWERS:
         raise HTTPException(404)

@@ -199,7 +199,7 @@ class NumberView:
             return self.f.has_nan
         return bool(self.result == self.value)
 
-    @property
+    @cached_property
     def ulp(self) -> Fraction:
         """Distance of neighbours of the format at the value."""
         if isinstance(self.f, (FloatFormat, TaperedFormat)):

@@ -15,6 +15,7 @@ from .common import DEFAULTS, Record, about, finite
 __all__ = ["block"]
 
 _VALUES_LIMIT = 4000
+_OPTIONS = ("overflow", "scale_rule", "nonfinite")  # of a `BlockRule`, beside the rounding
 _ROUNDINGS = tuple(m.value for m in Rounding if m not in (Rounding.stochastic, Rounding.hybrid))
 
 
@@ -33,6 +34,9 @@ def block(given: Fields) -> Record:
         checked_size("values", value)
     if len(values) > f.block_size:
         raise FieldError("values", f"{len(values)} values are given; a block of {f.name} takes {f.block_size}")
+    for name in _OPTIONS:
+        if name in given and name not in _block_words(f):
+            raise FieldError(name, f"{name} is not a field of {f.name}")
     asked = {
         name: given.choice(name, words, getattr(f.rule, name).value)
         for name, words in _block_words(f).items()
@@ -94,7 +98,7 @@ def block(given: Fields) -> Record:
 def _block_words(f: BlockFormat) -> dict[str, tuple[str, ...]]:
     """Return the options that a format's rule has, with their words."""
     found: dict[str, tuple[str, ...]] = {"rounding": _ROUNDINGS}
-    for name in ("overflow", "scale_rule", "nonfinite"):
+    for name in _OPTIONS:
         chosen = getattr(f.rule, name)
         if chosen is not None:
             found[name] = tuple(word.value for word in type(chosen) if _fits(f, name, word.value))

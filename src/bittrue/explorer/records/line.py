@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 
 from ...formats import ComplexFormat, FloatFormat, Format, TaperedFormat, Value
 from ...inspection import line as lines
@@ -88,6 +89,11 @@ def codes(given: Fields) -> Record:
     f = scalar(given, "format", DEFAULTS["format"])
     if f.bits > MAP_BITS or isinstance(f, ComplexFormat):
         raise FieldError("format", f"{f.name} has {f.bits} bits; a map is drawn up to {MAP_BITS}")
+    return _map(f)
+
+
+@lru_cache(maxsize=64)
+def _map(f: Format) -> Record:
     values = f.values()
     sizes = [abs(v) for v in values if isinstance(v, Fraction) and v]
     low, high = math.log2(min(sizes)), math.log2(max(sizes))

@@ -91,9 +91,9 @@ function rowOf(row, i, x, width, record, get, set) {
     return s("g", { class: `point ${point.kind}${taken ? " taken" : ""}`, onclick: choose },
       s("title", {}, `${point.code} = ${point.text}`),
       s("line", { x1: x(point.x), x2: x(point.x), y1: base - (roomy ? 9 : 7), y2: base + (roomy ? 9 : 7) }),
-      s("rect", { class: "hit", x: (parseFloat(x(point.x)) - 6).toFixed(1), y: base - 14, width: 12, height: 28 }),
       roomy ? s("circle", { cx: x(point.x), cy: base, r: taken ? 6 : 4 }) : null,
-      named ? s("text", { class: "code", x: x(point.x), y: base + 24, "text-anchor": point.x < 0.04 ? "start" : point.x > 0.96 ? "end" : "middle" }, point.code) : null);
+      named ? s("text", { class: "code", x: x(point.x), y: base + 24, "text-anchor": point.x < 0.04 ? "start" : point.x > 0.96 ? "end" : "middle" }, point.code) : null,
+      s("rect", { class: "hit", x: (parseFloat(x(point.x)) - 6).toFixed(1), y: base - 14, width: 12, height: 28 }));
   }));
   return s("g", { class: `row row-${i}` }, parts);
 }

@@ -1,0 +1,76 @@
+"""A client of the application without a network, and a server with a headless Chromium before it."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+import warnings
+
+import pytest
+
+pytest.importorskip("starlette", reason="pip install 'bittrue[explorer]'")
+pytest.importorskip("uvicorn", reason="pip install 'bittrue[explorer]'")
+
+FLAGS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+).split()
+
+
+@pytest.fixture(scope="session")
+def client():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # newer versions would rather have another HTTP client
+        try:
+            from starlette.testclient import TestClient
+        except (ImportError, RuntimeError):
+            pytest.skip("Starlette's test client needs httpx: pip install httpx")
+
+    from bittrue.explorer.app import create_app
+
+    return TestClient(create_app(), base_url="http://127.0.0.1", raise_server_exceptions=False)
+
+
+@pytest.fixture(scope="session")
+def ask(client):
+    """Return a record, or the status and the mistake."""
+
+    def asked(question, **fields):
+        response = client.get(f"/api/{question}", params=fields)
+        record = response.json()
+        return record if response.status_code == 200 else (response.status_code, record["field"], record["message"])
+
+    return asked
+
+
+@pytest.fixture(scope="session")
+def address():
+    """Serve the explorer on a free port of this machine."""
+    import uvicorn
+
+    from bittrue.explorer.app import create_app
+    from bittrue.explorer.server import listen
+
+    listening = listen(0)
+    server = uvicorn.Server(uvicorn.Config(create_app(), log_level="error", lifespan="off"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+    server.should_exit = True
+    thread.join(10)
+    listening.close()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
+    binary = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if binary is None:
+        pytest.skip("there is no Chromium on this system: apt-get install chromium")
+    with playwright.sync_playwright() as p:
+        opened = p.chromium.launch(executable_path=binary, args=FLAGS)
+        yield opened
+        opened.close()
