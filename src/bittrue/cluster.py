@@ -215,9 +215,12 @@ def _version() -> str:
 def _connect(distributed: Any, address: str) -> Any:
     """Return a client; first make sure, with less ado than a client makes, that a scheduler answers."""
 
-    async def greet() -> None:
+    async def meet() -> None:
         comm = await distributed.connect(address, timeout=_CONNECT)
         await comm.close()
+
+    async def greet() -> None:
+        await asyncio.wait_for(meet(), _CONNECT + 1)  # a stranger may keep silent after the connection is made
 
     try:
         with ThreadPoolExecutor(1) as thread:  # the caller may be inside an event loop of its own
@@ -225,7 +228,7 @@ def _connect(distributed: Any, address: str) -> Any:
         return distributed.Client(address, timeout=_CONNECT, set_as_default=False)
     except ValueError as error:
         raise ValueError(f"scheduler={address!r} is no address such as 'tcp://host:8786' ({error})") from None
-    except (Exception, CancelledError) as error:
-        raise ClusterError(
-            f"scheduler={address!r}: no Dask scheduler answers there ({str(error) or type(error).__name__})"
-        ) from error
+    except (OSError, TimeoutError, asyncio.TimeoutError, CancelledError) as error:
+        raise ClusterError(f"scheduler={address!r}: no Dask scheduler answers there within {_CONNECT:.0f} s") from error
+    except Exception as error:  # strange bytes make strange errors
+        raise ClusterError(f"scheduler={address!r}: what answers there is no Dask scheduler ({error})") from error

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from contextlib import suppress
 
 from ..files import INDEX_SUFFIX
 
-__all__ = ["checkpoint_of", "parse_shape"]
+__all__ = ["checkpoint_of", "parse_shape", "quiet_cluster"]
 
 
 def checkpoint_of(source: str) -> str:
@@ -33,3 +35,13 @@ def parse_shape(text: str | None) -> tuple[int, ...] | None:
         return tuple(int(part) for part in text.lower().replace("x", ",").split(",") if part.strip())
     except ValueError:
         raise ValueError(f"--shape {text!r} is not a shape; expected sizes such as 64,128") from None
+
+
+def quiet_cluster(scheduler: str | None) -> None:
+    """Keep Dask's remarks about lost workers, which are dealt with, out of a command's output."""
+    if scheduler is not None:
+        with suppress(ImportError):  # about which the work itself complains
+            import distributed  # noqa: F401  sets the levels that are changed here
+
+            for name in ("distributed", "distributed.client"):
+                logging.getLogger(name).setLevel(logging.CRITICAL)

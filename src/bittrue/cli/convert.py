@@ -16,7 +16,7 @@ from ..files import INDEX_SUFFIX
 from ..formats import Format, format
 from ..kinds.block import BlockFormat, BlockRule
 from ..rounding import Rule
-from .arguments import checkpoint_of, parse_shape
+from .arguments import checkpoint_of, parse_shape, quiet_cluster
 from .output import console, middle, print_json, table
 from .progress import Bar
 
@@ -60,6 +60,7 @@ def convert(
         from .rules import file_rule
 
         rule, about = file_rule(source, product, mode, f.name, include, exclude, source_format, shape)
+    quiet_cluster(scheduler)
     started = time.perf_counter()
     with Bar() as bar:
         reports = run_convert(

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ..files import AtomicFile
 from ..studying import DEFAULT_FORMATS, Study, study
-from .arguments import checkpoint_of
+from .arguments import checkpoint_of, quiet_cluster
 from .output import console, middle, print_json, table
 from .progress import Bar
 
@@ -40,6 +40,7 @@ def study_file(
         if output is not None:
             AtomicFile(output, force).check()
     names = [n.strip() for n in formats.split(",") if n.strip()] if formats else list(DEFAULT_FORMATS)
+    quiet_cluster(scheduler)
     started = time.perf_counter()
     with Bar() as bar:
         found = study(
