@@ -90,12 +90,12 @@ def _boundaries(to: Format, rng: np.random.Generator) -> Codes:
         ]))
         values = values[keep[(keep >= 0) & (keep < values.size)]]
     a, b = values[:-1], values[1:]
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore"):  # float64's own limits; infinities are probes too
         far = values[-1] * np.array([1.01, 1.07, 1.5, 2.0, 4.0, 1e6])
         step = values[-1] - values[-2]
         far = np.concatenate([far, -far, values[-1] + step * np.array([0.25, 0.5, 0.75, 1.0]), values[0] - step *
                               np.array([0.25, 0.5, 0.75, 1.0])])
-    return np.concatenate([values, (a + b) / 2, a + (b - a) * 0.25, a + (b - a) * 0.75, far])
+        return np.concatenate([values, (a + b) / 2, a + (b - a) * 0.25, a + (b - a) * 0.75, far])
 
 
 def _blocks(case: Case, rng: np.random.Generator) -> Codes:
