@@ -7,7 +7,9 @@ import importlib
 import io
 import json
 import math
+import subprocess
 import sys
+import textwrap
 from fractions import Fraction
 from pathlib import Path
 
@@ -157,6 +159,48 @@ def test_the_result_does_not_depend_on_threads() -> None:
     assert bt.study(tensors(), formats, threads=4) == one
 
 
+@pytest.mark.parametrize("piece", [208, 1 << 18])
+def test_large_tensors_are_read_piece_by_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
+    """A tensor that is read again for every format and pass costs what it costs in memory."""
+    arrays = {**tensors(), "tall": tensors()["wide"].reshape(-1, 2), "row": tensors()["wide"].reshape(1, -1)}
+    arrays["codes"] = bt.array(tensors()["wide"], "float6_e3m2fn")
+    formats = ["mx9", "nvfp4"]
+    for granularity in ("tensor", "channel", "group:7", "group:300"):
+        formats += [f"int8@{granularity}@{scale}" for scale in ("absmax", "power_of_two", "mse")]
+    monkeypatch.setattr(studied, "_PIECE", piece)
+    for suffix in ("safetensors", "npz"):
+        path = tmp_path / f"m.{suffix}"
+        save(path, arrays)
+        whole = bt.study(path, formats, threads=2)
+        with monkeypatch.context() as patch:
+            patch.setattr(studying, "HELD", -1)
+            patch.setattr(studying, "Held", None)
+            assert bt.study(path, formats, threads=2) == whole
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs VmHWM")
+def test_memory_does_not_grow_with_the_tensor(tmp_path: Path) -> None:
+    """With a bound of 2**18 elements, a tensor of 32 MB in formats with and without passes over all of it."""
+    code = """
+        import sys
+        import bittrue as bt, numpy as np
+        from bittrue import studying
+        studying.HELD = 1 << 18
+        formats = ["int8@mse", "mx6"]
+        bt.study(sys.argv[1], formats, threads=2)  # compiles
+        def peak():
+            return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
+        before = peak()
+        bt.study(sys.argv[2], formats, threads=2)
+        print(peak() - before)
+    """
+    for name, rows in (("small", 512), ("large", 8192)):
+        save(tmp_path / f"{name}.npy", np.ones((rows, 1024), np.float32))
+    arguments = [sys.executable, "-c", textwrap.dedent(code), *(tmp_path / f"{n}.npy" for n in ("small", "large"))]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 20_000  # kB; the tensor has 32 768
+
+
 def test_summary_front_and_worst() -> None:
     rng = np.random.default_rng(1)
     good = rng.standard_normal((64, 64)).astype(np.float32)
@@ -269,6 +313,29 @@ def test_strange_tensors_are_named_and_change_the_exit_code(
     save(path, {"w": np.ones((2, 16), np.float32), "z": np.ones(3, np.complex64), "ids": np.arange(3)})
     assert main(["study", str(path)]) == 1
     assert capsys.readouterr().err == "warning: z: complex64 tensors cannot be studied; skipped\n"
+
+
+def test_an_unknown_dtype_is_skipped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    path = tmp_path / "m.safetensors"
+    save(path, {"w": np.ones((2, 16), np.float32), "new": np.ones(4, np.uint16)})
+    path.write_bytes(path.read_bytes().replace(b'"U16"', b'"F9N"'))
+    assert main(["study", str(path)]) == 1
+    out = capsys.readouterr()
+    assert out.err == "warning: new: F9N tensors cannot be studied; skipped\n" and "studied 1 tensor " in out.out
+    assert main(["study", str(path), "--exclude", "new"]) == 0
+    assert capsys.readouterr().err == ""
+    whole = bt.study(path)
+    assert [(s.tensor, s.format) for s in whole.skipped] == [("new", "F9N")] and whole.tensors == ["w"]
+    assert main(["convert", str(path), "--to", "int8", "-o", str(tmp_path / "o.safetensors")]) == 1
+    out = capsys.readouterr()
+    assert out.err == f"warning: new: dtype 'F9N' is not known; left out of {tmp_path / 'o.safetensors'}\n"
+    assert "left out" in out.out and list(load(tmp_path / "o.safetensors")) == ["w"]
+    assert main(["convert", str(path), "--to", "int8", "-o", str(tmp_path / "p.safetensors"), "--json"]) == 1
+    (found,) = [t for t in json.loads(capsys.readouterr().out)["tensors"] if t["name"] == "new"]
+    assert (found["source"], found["target"], found["converted"], found["bytes_before"]) == ("F9N", "", False, 8)
 
 
 def test_mistakes(tmp_path: Path) -> None:

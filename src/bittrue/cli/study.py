@@ -60,7 +60,9 @@ def study_file(
     else:
         _print(found)
         wrote = "".join(f"; wrote {output}" for output in (html, csv) if output)
-        print(f"\nstudied {len(found.tensors)} tensors in {len(found.trials)} formats in {seconds:.2f} s{wrote}")
+        things = ((len(found.tensors), "tensor"), (len(found.trials), "format"))
+        counts = [f"{n} {what}{'s' * (n != 1)}" for n, what in things]
+        print(f"\nstudied {counts[0]} in {counts[1]} in {seconds:.2f} s{wrote}")
     strange = [s for s in found.skipped if not s.expected]
     for s in strange:
         print(f"warning: {s.tensor}: {s.format} tensors cannot be studied; skipped", file=sys.stderr)

@@ -75,7 +75,7 @@ class Streamed:
 
 def as_floats(a: Array) -> Plain:
     """Return the values of an array in float32, or in float64 where float32 does not hold them."""
-    return np.ascontiguousarray(a, _float_dtype(a.format))
+    return np.ascontiguousarray(a, _float_dtype(a.format)).reshape(a.shape)  # NumPy makes 0-d arrays 1-d
 
 
 def _float_dtype(fmt: Format) -> np.dtype[Any]:
