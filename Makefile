@@ -5,6 +5,7 @@
 #   make bench     install, then measure this machine
 #   make docs      install what the documentation needs, then build it into build/docs and check its links
 #   make exhaustive   every float32 pattern beside the specification (hours; MINUTES=10 for a slice): docs/proof.md
+#   make fuzz      a million damaged inputs (COUNT=, MINUTES=, SEED=); failing ones go to build/fuzz: docs/robustness.md
 #   make clean     remove build output and caches;  make distclean: also the environment
 #
 # PYTHON=python3.12 chooses the interpreter of a new environment, WORKERS=8 the number of test processes,
@@ -20,10 +21,10 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test bench exhaustive coverage mutation docs linkcheck newcomer clean distclean
+.PHONY: help demo test bench exhaustive fuzz coverage mutation docs linkcheck newcomer clean distclean
 
 help:
-	@sed -n '3,8s/^# *//p' Makefile
+	@sed -n '3,9s/^# *//p' Makefile
 
 demo: $(VENV)/installed
 	@$(PY) examples/digits/demo.py
@@ -39,6 +40,10 @@ bench: $(VENV)/installed
 # What has a result of this code is not run again; an interrupted run goes on.
 exhaustive: $(VENV)/dev
 	@PYTHONPATH=tests $(PY) -m exhaustive --threads $(THREADS) $(if $(MINUTES),--minutes $(MINUTES))
+
+fuzz: $(VENV)/dev
+	@PYTHONPATH=tests $(PY) -m robustness.fuzz --workers $(WORKERS) $(if $(COUNT),--count $(COUNT)) \
+	  $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
 
 # The share of lines and branches that the tests run, and mutants of the specification that they let live. Hours.
 coverage: $(VENV)/proof
