@@ -24,6 +24,7 @@ from bittrue.rounding import Negative, Overflow, Rounding, Rule
 from .steps import BEYOND, DETERMINISTIC, Codes, asker, fill, fill_hybrid
 
 PIECE = 1 << 20
+_BLOCK = 1 << 17  # patterns that the codec gets at a time: input and output stay in the second-level cache
 P3109 = ("p3109_k8p4se", "p3109_k8p3sf", "p3109_k8p1ue", "p3109_k6p3uf", "p3109_k4p2sf", "p3109_k16p11se")
 FLOATS = [f.name for f in bt.formats() if isinstance(f, (FloatFormat, TaperedFormat)) and f.bits <= 16] + list(P3109)
 INTS = ("int4", "int8", "uint8", "int16")
@@ -99,8 +100,8 @@ def _scratch(name: str, dtype: Any) -> Codes:
     return cast(Codes, getattr(_local, key))
 
 
-def _patterns(part: int) -> Codes:
-    return np.add(_COUNT, np.uint32(part * PIECE), out=_scratch("patterns", np.uint32))
+def _patterns(first: int, count: int = PIECE) -> Codes:
+    return np.add(_COUNT[:count], np.uint32(first), out=_scratch("patterns", np.uint32)[:count])
 
 
 class Steps(Job):
@@ -111,13 +112,19 @@ class Steps(Job):
 
     def check(self, part: int) -> Outcome:
         fmt, rule = self.format, Rule(rounding=self.rounding, overflow=self.overflow)
-        x, want = _patterns(part), _scratch("want", fmt.code_dtype)
+        want = _scratch("want", fmt.code_dtype)
         if rule.rounding is Rounding.hybrid:
-            fill_hybrid(want, x, cast(TaperedFormat, fmt), rule.overflow, part * PIECE)
+            fill_hybrid(want, _patterns(part * PIECE), cast(TaperedFormat, fmt), rule.overflow, part * PIECE)
         else:
             fill(want, asker(SOURCES["float32"], fmt, rule), SOURCES["float32"], part * PIECE)
-        got = bt.encode(x.view(np.float32), fmt, rule=rule, threads=1, out=_scratch("got", fmt.storage))
-        return differences(x, got.view(fmt.code_dtype), want)
+        out = _scratch("got", fmt.storage)[:_BLOCK]
+
+        def compared(at: int) -> Outcome:
+            x = _patterns(part * PIECE + at, _BLOCK)
+            got = bt.encode(x.view(np.float32), fmt, rule=rule, threads=1, out=out)
+            return differences(x, got.view(fmt.code_dtype), want[at : at + _BLOCK])
+
+        return total(compared(at) for at in range(0, PIECE, _BLOCK))
 
 
 def _ml_dtypes(x: Codes, target: str) -> Codes:
@@ -159,7 +166,7 @@ class Library(Job):
     parts = (1 << 32) // PIECE
 
     def check(self, part: int) -> Outcome:
-        fmt, x = self.format, _patterns(part)
+        fmt, x = self.format, _patterns(part * PIECE)
         rule = _RULES.get((self.oracle, self.target), Rule(overflow=Overflow.infinity))
         theirs = _LIBRARIES[self.oracle](x, self.target).view(fmt.code_dtype)
         ours = bt.encode(x.view(np.float32), fmt, rule=rule, threads=1, out=_scratch("got", fmt.storage))
@@ -345,7 +352,7 @@ class Midpoints(Job):
     parts = (1 << 31) // PIECE - (1 << 23) // PIECE  # finite magnitudes
 
     def check(self, part: int) -> Outcome:
-        lower = _patterns(part)
+        lower = _patterns(part * PIECE)
         low = lower.view(np.float32).astype(np.float64)
         step = (lower + np.uint32(1)).view(np.float32)
         with np.errstate(over="ignore"):

@@ -88,7 +88,9 @@ def steps(ask: Ask, first: int, last: int) -> list[tuple[int, int]]:
     found.append((start, code))
     ends = [start for start, _ in found[1:]] + [last + 1]
     for (start, code), end in zip(found, ends):
-        inside = random.Random(start).randrange(start, end)
+        if end - start < 3:
+            continue
+        inside = random.Random(start).randrange(start + 1, end - 1)
         assert ask(inside) == code, f"pattern {inside:#x} lies in the step of {code:#x} that begins at {start:#x}"
     return found
 
