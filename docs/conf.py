@@ -44,6 +44,7 @@ napoleon_use_ivar = True
 autodoc_typehints = "none"  # the docstrings say it in words
 autodoc_member_order = "bysource"
 autosummary_generate = False
+toc_object_entries = False  # hundreds of names in the contents of every page
 # Optional packages: their rooms are documented where they are absent, too.
 autodoc_mock_imports = [name for name in ("torch", "dask") if util.find_spec(name) is None]
 nitpicky = True
@@ -51,6 +52,7 @@ nitpick_ignore_regex = [
     ("py:obj", ".*"),  # the default role, see above
     ("py:.*", r"(numpy|np|ml_dtypes|torch|dask|typing|enum|fractions|collections|pathlib)\..*"),
     ("py:class", ".*"),  # types of parameters are words ("array_like, optional")
+    ("py:exc", ".*"),  # as are those of what is raised
 ]
 
 # --- pages ---

@@ -22,6 +22,7 @@ _ROOMS = (
     "bittrue.studying",
     "bittrue.torch",
     "bittrue.dask",
+    "bittrue.cluster",
     "bittrue.files",
     "bittrue.convert",
     "bittrue.matmul",

@@ -52,7 +52,8 @@ def _axes(height: float) -> tuple[Any, Any]:
     matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "bittrue", "font.family": "sans-serif"})
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7.2, height), layout="constrained")
+    figure = Figure(figsize=(7.2, height))
+    figure.subplots_adjust(left=0.07, right=0.99, top=0.98, bottom=0.48 / height)
     axes = figure.add_subplot()
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
