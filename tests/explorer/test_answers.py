@@ -189,7 +189,8 @@ def test_shift_round_saturate(ask):
     """llvm-aie's aie2p-srs.s has 6 / 4 = 1.5: floor 1, ceil 2, conv_even 2, symmetric_zero 1."""
     record = ask("srs", arch="xdna2", srs="6", shift="2", to="int16", saturation="none")
     found = {m["mode"]: m["result"] for m in record["modes"]}
-    assert record["quotient"] == "1.5" and len(found) == 10
+    assert record["quotient"] == "1.5" and len(found) == 10 and record["note"] == ""
+    assert "unsafe" in ask("srs", shift="-1")["note"]
     assert (found["floor"], found["ceil"], found["conv_even"], found["symmetric_zero"]) == ("1", "2", "2", "1")
 
 

@@ -23,6 +23,7 @@ ROOMS = (
     "bittrue.blocks.bench",
     "bittrue.comparison.bench",
     "bittrue.studying.bench",
+    "bittrue.explorer.bench",
     "bittrue.bench.process",
 )
 

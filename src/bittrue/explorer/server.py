@@ -32,7 +32,8 @@ def listen(port: int) -> socket.socket:
     """
     if not 0 <= port <= 65535:
         raise ValueError(f"--port {port} must be from 0 to 65535")
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # asyncio sends without Nagle's delay only on sockets that say they are TCP
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((_ADDRESS, port))

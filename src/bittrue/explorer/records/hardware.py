@@ -17,6 +17,7 @@ from .common import DEFAULTS, VALUE_LIMIT, Record, entry, typed
 
 __all__ = ["INTEGERS", "fixpipe", "rule", "srs"]
 
+_ANY_SHIFT = aie.Choices(shift_check="accept")  # what is to be said of a negative one, the page says
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32")
 
 
@@ -237,11 +238,20 @@ def srs(given: Fields) -> Record:
     found = []
     for mode in aie.rounding_modes(arch):
         try:
-            result = int(aie.srs([value], to, shift, mode, saturation, arch=arch)[0])
+            result = int(aie.srs([value], to, shift, mode, saturation, arch=arch, choices=_ANY_SHIFT)[0])
         except (ValueError, OverflowError) as error:
             raise FieldError("srs", str(error)) from None
         found.append(
             {"mode": mode.value, "register": aie.rounding_code(mode, arch), "same": mode.rounding.value,
              "result": str(result), "error": decimal(result - quotient, 6)}
         )  # fmt: skip
-    return {"arch": arch.name, "quotient": short(quotient, 24, 17), "to": to.name, "modes": found}
+    return {"arch": arch.name, "quotient": short(quotient, 24, 17), "to": to.name, "note": _shift_note(shift), "modes": found}
+
+
+def _shift_note(shift: int) -> str:
+    """Return what the documents say of a negative shift."""
+    if shift >= 0:
+        return ""
+    [about] = [q for q in aie.questions() if q.name == "shift_check"]
+    candidate = about.candidates[0]
+    return f"{candidate.meaning} ({candidate.source})"

@@ -50,6 +50,7 @@ const marked = (text) => text.split("`").map((piece, i) => (i % 2 ? h("code", {}
 function drawEngine(record) {
   draw(document.getElementById("srs-table"),
     h("p", { class: "soft" }, `The quotient is ${record.quotient}; ${record.to} on ${record.arch}:`),
+    record.note ? h("p", {}, h("span", { class: "badge warn" }, "shift below 0"), ` ${record.note}`) : null,
     table("Rounding modes of the AI Engine", ["mode", ["register", "num"], "as", ["result", "num"], ["result \u2212 quotient", "num"]],
       record.modes.map((m) => ({ cells: [m.mode, String(m.register), m.same, m.result, m.error] }))));
 }
