@@ -17,46 +17,46 @@ class Rounding(str, enum.Enum):
     "Even" and "odd" speak of the last bit of the code's significand (for formats without fraction bits, of the code).
     """
 
-    nearest_even = "nearest_even"  # nearest; a tie goes to the even neighbour (IEEE 754 roundTiesToEven)
-    nearest_away = "nearest_away"  # nearest; a tie goes away from zero
-    nearest_zero = "nearest_zero"  # nearest; a tie goes toward zero
-    nearest_up = "nearest_up"  # nearest; a tie goes toward +infinity
-    nearest_down = "nearest_down"  # nearest; a tie goes toward -infinity
-    nearest_odd = "nearest_odd"  # nearest; a tie goes to the odd neighbour
-    floor = "floor"  # toward -infinity
-    ceil = "ceil"  # toward +infinity
-    trunc = "trunc"  # toward zero
-    away = "away"  # away from zero
-    odd = "odd"  # the odd neighbour (von Neumann rounding: the sticky bit is never lost)
-    stochastic = "stochastic"  # up with the probability of the dropped fraction
-    hybrid = "hybrid"  # hifloat8 only: half away for |E| <= 3, else a threshold from the input's own low bits
+    nearest_even = "nearest_even"  #: nearest; a tie goes to the even neighbour (IEEE 754 roundTiesToEven)
+    nearest_away = "nearest_away"  #: nearest; a tie goes away from zero
+    nearest_zero = "nearest_zero"  #: nearest; a tie goes toward zero
+    nearest_up = "nearest_up"  #: nearest; a tie goes toward +infinity
+    nearest_down = "nearest_down"  #: nearest; a tie goes toward -infinity
+    nearest_odd = "nearest_odd"  #: nearest; a tie goes to the odd neighbour
+    floor = "floor"  #: toward -infinity
+    ceil = "ceil"  #: toward +infinity
+    trunc = "trunc"  #: toward zero
+    away = "away"  #: away from zero
+    odd = "odd"  #: the odd neighbour (von Neumann rounding: the sticky bit is never lost)
+    stochastic = "stochastic"  #: up with the probability of the dropped fraction
+    hybrid = "hybrid"  #: hifloat8 only: half away for |E| <= 3, else a threshold from the input's own low bits
 
 
 class Overflow(str, enum.Enum):
     """What becomes of a value beyond the largest finite one *after* rounding with an unbounded exponent."""
 
-    saturate = "saturate"  # the largest finite value of that sign; infinities too
-    saturate_finite = "saturate_finite"  # the largest finite value; an infinity stays one (NaN where there is none)
-    infinity = "infinity"  # Inf, or NaN where the format has no Inf, or the largest value where it has neither
-    ieee = "ieee"  # as infinity, but directed modes that point toward zero stop at the largest value (IEEE 754)
-    wrap = "wrap"  # integers: keep the low bits of the rounded value; infinities give the limits
-    raise_ = "raise"  # OverflowError
+    saturate = "saturate"  #: the largest finite value of that sign; infinities too
+    saturate_finite = "saturate_finite"  #: the largest finite value; an infinity stays one (NaN where there is none)
+    infinity = "infinity"  #: Inf, or NaN where the format has no Inf, or the largest value where it has neither
+    ieee = "ieee"  #: as infinity, but directed modes that point toward zero stop at the largest value (IEEE 754)
+    wrap = "wrap"  #: integers: keep the low bits of the rounded value; infinities give the limits
+    raise_ = "raise"  #: OverflowError
 
 
 class NanPolicy(str, enum.Enum):
     """What becomes of a NaN."""
 
-    keep = "keep"  # NaN, or zero where the format has no NaN
-    zero = "zero"  # +0 (the smallest value where the format has no zero)
-    max = "max"  # the largest finite value
-    raise_ = "raise"  # ValueError
+    keep = "keep"  #: NaN, or zero where the format has no NaN
+    zero = "zero"  #: +0 (the smallest value where the format has no zero)
+    max = "max"  #: the largest finite value
+    raise_ = "raise"  #: ValueError
 
 
 class Negative(str, enum.Enum):
     """What becomes of a negative value in a float format without a sign bit."""
 
-    overflow = "overflow"  # it lies below the range: the overflow rule decides (smallest value, or NaN)
-    magnitude = "magnitude"  # the sign is dropped
+    overflow = "overflow"  #: it lies below the range: the overflow rule decides (smallest value, or NaN)
+    magnitude = "magnitude"  #: the sign is dropped
 
 
 _E = TypeVar("_E", bound=enum.Enum)

@@ -18,16 +18,16 @@ __all__ = ["RoundingMode", "SaturationMode", "rounding_code", "rounding_mode", "
 class RoundingMode(str, enum.Enum):
     """`aie::rounding_mode`: what becomes of a quotient between two integers (or floats)."""
 
-    floor = "floor"  # the lower one
-    ceil = "ceil"  # the upper one
-    symmetric_floor = "symmetric_floor"  # the one toward zero
-    symmetric_ceil = "symmetric_ceil"  # the one away from zero
-    positive_inf = "positive_inf"  # the nearest; a tie goes up
-    negative_inf = "negative_inf"  # the nearest; a tie goes down
-    symmetric_inf = "symmetric_inf"  # the nearest; a tie goes away from zero
-    symmetric_zero = "symmetric_zero"  # the nearest; a tie goes toward zero
-    conv_even = "conv_even"  # the nearest; a tie goes to the even one
-    conv_odd = "conv_odd"  # the nearest; a tie goes to the odd one
+    floor = "floor"  #: the lower one
+    ceil = "ceil"  #: the upper one
+    symmetric_floor = "symmetric_floor"  #: the one toward zero
+    symmetric_ceil = "symmetric_ceil"  #: the one away from zero
+    positive_inf = "positive_inf"  #: the nearest; a tie goes up
+    negative_inf = "negative_inf"  #: the nearest; a tie goes down
+    symmetric_inf = "symmetric_inf"  #: the nearest; a tie goes away from zero
+    symmetric_zero = "symmetric_zero"  #: the nearest; a tie goes toward zero
+    conv_even = "conv_even"  #: the nearest; a tie goes to the even one
+    conv_odd = "conv_odd"  #: the nearest; a tie goes to the odd one
 
     @property
     def rounding(self) -> Rounding:
@@ -38,9 +38,9 @@ class RoundingMode(str, enum.Enum):
 class SaturationMode(str, enum.Enum):
     """`aie::saturation_mode`: what becomes of a result that does not fit."""
 
-    none = "none"  # the low bits stay
-    saturate = "saturate"  # the nearest limit
-    symmetric = "symmetric"  # the nearest limit; the lowest signed value is minus the highest
+    none = "none"  #: the low bits stay
+    saturate = "saturate"  #: the nearest limit
+    symmetric = "symmetric"  #: the nearest limit; the lowest signed value is minus the highest
 
     @property
     def code(self) -> int:

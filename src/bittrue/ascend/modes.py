@@ -15,14 +15,14 @@ class RoundMode(enum.IntEnum):
     The numbers are those of the asc-devkit header; they also stand without the prefix: ``RoundMode.RINT``.
     """
 
-    CAST_NONE = 0  # no mode: nothing to round, or the default of the pair
-    CAST_RINT = 1  # nearest, ties to even
-    CAST_FLOOR = 2  # toward minus infinity
-    CAST_CEIL = 3  # toward plus infinity
-    CAST_ROUND = 4  # nearest, ties away from zero
-    CAST_TRUNC = 5  # toward zero
-    CAST_ODD = 6  # von Neumann: to the odd neighbour when inexact; float to half only
-    CAST_HYBRID = 7  # hifloat8 only, architecture 3510: a threshold from the input's own low bits
+    CAST_NONE = 0  #: no mode: nothing to round, or the default of the pair
+    CAST_RINT = 1  #: nearest, ties to even
+    CAST_FLOOR = 2  #: toward minus infinity
+    CAST_CEIL = 3  #: toward plus infinity
+    CAST_ROUND = 4  #: nearest, ties away from zero
+    CAST_TRUNC = 5  #: toward zero
+    CAST_ODD = 6  #: von Neumann: to the odd neighbour when inexact; float to half only
+    CAST_HYBRID = 7  #: hifloat8 only, architecture 3510: a threshold from the input's own low bits
     NONE = 0
     RINT = 1
     FLOOR = 2
@@ -81,5 +81,5 @@ def mode(name: RoundMode | str | int) -> RoundMode:
 class SaturationMode(enum.Enum):
     """PyPTO's SaturationMode."""
 
-    OFF = "off"  # integers keep their low bits, floats keep Inf and NaN
-    ON = "on"  # beyond the range: the limit
+    OFF = "off"  #: integers keep their low bits, floats keep Inf and NaN
+    ON = "on"  #: beyond the range: the limit

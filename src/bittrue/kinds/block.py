@@ -44,24 +44,24 @@ class BlockOverflow(str, enum.Enum):
     (specs/aie.md, open questions 2 and 3).
     """
 
-    saturate = "saturate"  # the mantissa stops at the limit (amd-quark, tensorcast)
-    bump_block = "bump_block"  # the exponent goes up by one, the whole block is quantised again (bfp16ebs8, silicon)
-    clear_e2_then_bump = "clear_e2_then_bump"  # first give up the pair's level-2 exponent, then go up
+    saturate = "saturate"  #: the mantissa stops at the limit (amd-quark, tensorcast)
+    bump_block = "bump_block"  #: the exponent goes up by one, the whole block is quantised again (bfp16ebs8, silicon)
+    clear_e2_then_bump = "clear_e2_then_bump"  #: first give up the pair's level-2 exponent, then go up
 
 
 class Nonfinite(str, enum.Enum):
     """What becomes of a block with an infinity or a NaN."""
 
-    raise_ = "raise"  # ValueError
-    nan_block = "nan_block"  # the exponent or scale becomes its NaN code, all element codes zero
-    saturate = "saturate"  # Inf: the largest value at the largest exponent; NaN: zero
-    coded = "coded"  # exponent 255, mantissas +-64 for Inf and +-96 for NaN (bfp16ebs8, silicon)
+    raise_ = "raise"  #: ValueError
+    nan_block = "nan_block"  #: the exponent or scale becomes its NaN code, all element codes zero
+    saturate = "saturate"  #: Inf: the largest value at the largest exponent; NaN: zero
+    coded = "coded"  #: exponent 255, mantissas +-64 for Inf and +-96 for NaN (bfp16ebs8, silicon)
 
 
 class MinCode(str, enum.Enum):
     """Whether two's complement mantissas use their lowest code, which has no positive counterpart."""
 
-    auto = "auto"  # with the bump policies only
+    auto = "auto"  #: with the bump policies only
     never = "never"
     allow = "allow"
 
@@ -69,37 +69,37 @@ class MinCode(str, enum.Enum):
 class NegativeZero(str, enum.Enum):
     """The sign of a mantissa that is zero (sign and magnitude)."""
 
-    keep = "keep"  # that of the value
-    clear = "clear"  # plus
+    keep = "keep"  #: that of the value
+    clear = "clear"  #: plus
 
 
 class TopBump(str, enum.Enum):
     """What a bump from the largest exponent of finite values does."""
 
-    saturate = "saturate"  # stays there, and the mantissa saturates
-    next = "next"  # goes on to exponent 255
-    raise_ = "raise"  # OverflowError
+    saturate = "saturate"  #: stays there, and the mantissa saturates
+    next = "next"  #: goes on to exponent 255
+    raise_ = "raise"  #: OverflowError
 
 
 class ScaleRule(str, enum.Enum):
-    """How the largest magnitude of a block, amax, sets the scale; `emax` and `max` are those of the element format.
+    """How the largest magnitude of a block, amax, sets the scale; ``emax`` and ``max`` are those of the element format.
 
     Powers of two are clamped to the range of the scale format. All are computed from the bits.
     """
 
-    floor = "floor"  # 2**(floor(log2(amax)) - emax): OCP MX 1.0, section 6.3; the largest values may saturate
-    ceil = "ceil"  # 2**(ceil(log2(amax)) - emax)
-    even = "even"  # 2**(floor(log2(amax rounded to the element's significand, nearest even)) - emax)
-    rceil = "rceil"  # 2**ceil(log2(amax / max)): the smallest power of two under which nothing saturates
-    divide = "divide"  # amax / max, rounded to nearest even in the scale format, at most its largest value (NVFP4)
+    floor = "floor"  #: 2**(floor(log2(amax)) - emax): OCP MX 1.0, section 6.3; the largest values may saturate
+    ceil = "ceil"  #: 2**(ceil(log2(amax)) - emax)
+    even = "even"  #: 2**(floor(log2(amax rounded to the element's significand, nearest even)) - emax)
+    rceil = "rceil"  #: 2**ceil(log2(amax / max)): the smallest power of two under which nothing saturates
+    divide = "divide"  #: amax / max, rounded to nearest even in the scale format, at most its largest value (NVFP4)
 
 
 class ScaleFloor(str, enum.Enum):
     """The smallest scale that `ScaleRule.divide` writes."""
 
-    zero = "zero"  # whatever rounds to zero: the block becomes zero
-    subnormal = "subnormal"  # the smallest positive value
-    normal = "normal"  # the smallest normal value (torchao)
+    zero = "zero"  #: whatever rounds to zero: the block becomes zero
+    subnormal = "subnormal"  #: the smallest positive value
+    normal = "normal"  #: the smallest normal value (torchao)
 
 
 _KINDS: dict[str, type[enum.Enum]] = {
