@@ -29,6 +29,7 @@ _HERE = Path(__file__).parent
 #: Host headers that are answered: a page of another name, which a DNS server points to this machine, is refused.
 HOSTS = ("127.0.0.1", "localhost", "[::1]")
 
+_NO_MODULES = ("app.js", "theme.js")  # the page itself loads these
 _QUERY_LIMIT = 20_000  # characters
 _HEADERS = {
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
@@ -83,7 +84,10 @@ def create_app() -> Starlette:
     pages = Environment(
         loader=FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    page = pages.get_template("index.html").render(version=__version__, defaults=DEFAULTS, **choices())
+    modules = sorted(file.name for file in (_HERE / "static").glob("*.js") if file.name not in _NO_MODULES)
+    page = pages.get_template("index.html").render(
+        version=__version__, defaults=DEFAULTS, modules=modules, **choices()
+    )
 
     async def index(request: Request) -> Response:
         return HTMLResponse(page)

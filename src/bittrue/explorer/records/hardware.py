@@ -245,7 +245,13 @@ def srs(given: Fields) -> Record:
             {"mode": mode.value, "register": aie.rounding_code(mode, arch), "same": mode.rounding.value,
              "result": str(result), "error": decimal(result - quotient, 6)}
         )  # fmt: skip
-    return {"arch": arch.name, "quotient": short(quotient, 24, 17), "to": to.name, "note": _shift_note(shift), "modes": found}
+    return {
+        "arch": arch.name,
+        "quotient": short(quotient, 24, 17),
+        "to": to.name,
+        "note": _shift_note(shift),
+        "modes": found,
+    }
 
 
 def _shift_note(shift: int) -> str:
