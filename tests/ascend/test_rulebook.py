@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import csv
+from pathlib import Path
+
 import pytest
 from ascend.semantics import A5, MODES, ascendc_rows, is_int, pypto_rows
 from ascend.test_choices import FIXPIPE
 
 from bittrue import ascend
-from bittrue.ascend.rulebook import rows
+from bittrue.ascend.modes import RoundMode
+from bittrue.ascend.rulebook import Effect, Row, pairs, rows
 
 
 def test_ascend_c_rows_are_the_documents() -> None:
@@ -174,3 +178,110 @@ def test_products_have_only_their_control_bits() -> None:
     assert ascend.cast_rule("half", "int8_t", product="Atlas training", saturation=True).saturates
     with pytest.raises(ValueError, match="saturation='maybe' must be None"):
         ascend.cast_rule("half", "int8_t", saturation="maybe")
+
+
+# --- what a row says of itself ----------------------------------------------------------------------------------------
+
+
+def test_the_loader_keeps_every_field_of_the_files() -> None:
+    """Two readings of the same files: this one by hand."""
+    folder = Path(ascend.__file__).parent / "data"
+    titles = dict(list(csv.reader((folder / "documents.csv").read_text("utf-8").splitlines()))[1:])
+    names, *lines = list(csv.reader((folder / "rules.csv").read_text("utf-8").splitlines()))
+    assert len(rows()) == len(lines)
+    for row, line in zip(rows(), lines):
+        given = dict(zip(names, line))
+        plain = "product api source destination default semantics saturation evidence".split()
+        shown = row.as_dict()
+        assert shown == {
+            "document": titles[given["document"]],
+            **{name: given[name] for name in plain},
+            "modes": given["modes"].split("|"),
+            "questions": [int(n) for n in given["questions"].split()],
+        }
+        assert row.nan_code == (int(given["nan_code"], base=16) if given["nan_code"] else None)
+        assert (row.pto_satmode, row.effect) == (given["pto_satmode"], None)
+    assert {row.nan_code for row in rows()} > {None}
+
+
+def test_the_effect_of_a_mode_is_part_of_a_row() -> None:
+    (row,) = [r for r in ascend.rules("a2", "half", "int8_t", "ODD") if r.api == "pypto"]
+    shown = row.as_dict()
+    assert {name: shown[name] for name in ("mode", "effect", "effective", "strict", "reason")} == {
+        "mode": "ODD",
+        "effect": "replaced",
+        "effective": "TRUNC",
+        "strict": "refused",
+        "reason": "the pair has CAST_RINT, CAST_ROUND, CAST_FLOOR, CAST_CEIL, CAST_TRUNC, and the default applies: "
+        "from float to integer it is TRUNC",
+    }
+    (row,) = [r for r in ascend.rules("a2", "half", "int8_t", "FLOOR") if r.api == "pypto"]
+    assert [row.as_dict()[name] for name in ("effect", "effective", "strict")] == ["used", "FLOOR", "allowed"]
+
+
+def row_of(src: str, dst: str, api: str = "memory", product: str = "950") -> Row:
+    return next(r for r in ascend.rules(product, src, dst) if r.api == api)
+
+
+@pytest.mark.parametrize(
+    ("row", "mode", "status", "effective", "reason"),
+    [
+        (("half", "hifloat8_t"), "NONE", "default", "ROUND",
+         "no mode is given, and the default applies: to hifloat8 it is ROUND"),
+        (("half", "hifloat8_t"), "ODD", "replaced", "ROUND",
+         "the pair has CAST_ROUND, CAST_HYBRID, and the default applies: to hifloat8 it is ROUND"),
+        (("half", "int8_t"), "NONE", "default", "TRUNC",
+         "no mode is given, and the default applies: from float to integer it is TRUNC"),
+        (("half", "int8_t"), "RINT", "used", "RINT", "the document lists it for this pair"),
+        (("float", "half"), "NONE", "default", "RINT", "no mode is given, and the default applies: it is RINT"),
+        (("float", "half"), "HYBRID", "replaced", "RINT", "the pair has CAST_RINT, CAST_ROUND, CAST_FLOOR, CAST_CEIL, "
+         "CAST_TRUNC, CAST_ODD, and the default applies: it is RINT"),
+        (("int32_t", "half"), "CEIL", "ignored", "NONE", "dequantisation always rounds to nearest even"),
+        (("int32_t", "half"), "NONE", "default", "NONE", "dequantisation always rounds to nearest even"),
+        (("fp8_e8m0_t", "bfloat16_t", "reg"), "RINT", "ignored", "NONE", "the exponent field is copied"),
+        (("int16_t", "int4x2_t"), "ODD", "ignored", "NONE",
+         "integers narrow without rounding; saturation control alone decides"),
+        (("int16_t", "uint32_t"), "ODD", "ignored", "NONE",
+         "the conversion is exact but for negative values, which give 0"),
+        (("hifloat8_t", "half"), "ODD", "ignored", "NONE", "the conversion is exact"),
+        (("half", "float"), "NONE", "default", "NONE", "the conversion is exact"),
+        (("complex32", "complex64"), "ODD", "ignored", "NONE", "the conversion is exact"),
+        (("complex64", "complex32"), "ODD", "used", "ODD", "the document lists it for this pair"),
+    ],
+)  # fmt: skip
+def test_what_becomes_of_a_mode(row: tuple[str, ...], mode: str, status: str, effective: str, reason: str) -> None:
+    found = row_of(*row).judge(RoundMode[mode])
+    assert (found.requested.short, found.status, found.effective.short) == (mode, status, effective)
+    assert found.reason == reason
+
+
+def test_strict_refuses_what_is_not_listed() -> None:
+    half = row_of("float", "half")
+    assert half.judge(RoundMode.ODD, strict=True) == half.judge(RoundMode.ODD)
+    refused = half.judge(RoundMode.HYBRID, strict=True)
+    listed = "it has CAST_NONE, CAST_RINT, CAST_ROUND, CAST_FLOOR, CAST_CEIL, CAST_TRUNC, CAST_ODD"
+    assert refused == Effect(RoundMode.HYBRID, RoundMode.HYBRID, "refused", listed)
+    none = row_of("complex64", "complex32").judge(RoundMode.NONE, strict=True)
+    assert none == Effect(RoundMode.NONE, RoundMode.RINT, "used", "NONE rounds as RINT where bits are lost")
+    assert row_of("complex64", "complex32").judge(RoundMode.NONE).status == "default"
+
+
+def test_odd_to_int_is_asked_of_the_rows_of_question_32() -> None:
+    asked, other = row_of("half", "int8_t"), row_of("half", "hifloat8_t")
+    assert 32 in asked.questions and 32 not in other.questions
+    for strict in (False, True):
+        assert asked.judge(RoundMode.ODD, strict, odd_to_int=True).status == "used"
+        assert asked.judge(RoundMode.ODD, strict, odd_to_int=True).effective is RoundMode.ODD
+        assert asked.judge(RoundMode.ODD, strict).status == ("refused" if strict else "replaced")
+        assert asked.judge(RoundMode.ODD, strict) == asked.judge(RoundMode.ODD, strict, odd_to_int=False)
+        assert other.judge(RoundMode.ODD, strict, odd_to_int=True) == other.judge(RoundMode.ODD, strict)
+
+
+def test_pairs_are_the_rows_of_a_product() -> None:
+    found = pairs(A5)
+    assert [r for group in found.values() for r in group] != [] and sum(map(len, found.values())) == len(
+        [r for r in rows() if r.product == A5]
+    )
+    assert all((r.product, r.source, r.destination) == (A5, *at) for at, group in found.items() for r in group)
+    assert [r.api for r in found["float", "hifloat8_t"]] == ["memory", "reg", "pypto"]
+    assert pairs("no product") == {}
