@@ -58,17 +58,28 @@ def _links(app: Any, name: str, text: list[str]) -> None:
 
 
 _LITERAL = re.compile(r"(``.*?``)")
+_PLAIN = re.compile(r"\||(?<=[\w)])\*(?=\*[\w(-])|(?<=[\w)]\*)\*(?=[\w(-])")
 _PLURAL = re.compile(r"((?<!`)`[^`\s][^`]*`)(?=\w)")
+
+
+_COLON = "\N{RATIO}"
+
+
+def _property(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Hide a colon in the first line of a property from Napoleon, which would take what is before it for a type."""
+    if what in ("property", "attribute", "data") and lines:
+        lines[0] = lines[0].replace(":", _COLON)
 
 
 def _docstring(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
     """Write as reStructuredText wants it what docstrings say plainly: |x| is no substitution, `Array`s a plural."""
     example = False
     for i, line in enumerate(lines):
+        line = lines[i] = line.replace(_COLON, ":")
         example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
         if not example:
             parts = _LITERAL.split(line)
-            parts[::2] = [_PLURAL.sub(r"\1\\ ", part.replace("|", "\\|")) for part in parts[::2]]
+            parts[::2] = [_PLURAL.sub(r"\1\\ ", _PLAIN.sub(r"\\\g<0>", part)) for part in parts[::2]]
             lines[i] = "".join(parts)
 
 
@@ -92,5 +103,6 @@ def setup(app: Any) -> dict[str, Any]:
     app.connect("builder-inited", _write)
     app.connect("source-read", _links)
     app.connect("doctree-read", _types)
+    app.connect("autodoc-process-docstring", _property, priority=400)  # before Napoleon
     app.connect("autodoc-process-docstring", _docstring)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
