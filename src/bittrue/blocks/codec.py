@@ -38,6 +38,8 @@ def block_rule(
 
     A core `Rule` gives its rounding; it must not ask for anything else.
     """
+    if rounding is None and overflow is None and nan is None and rule is None:
+        return fmt.rule
     if isinstance(rule, Rule):
         if rule != Rule(rounding=rule.rounding):
             raise ValueError(f"rule={rule!r}: {fmt.name} takes a bittrue.BlockRule; of a Rule only its rounding")

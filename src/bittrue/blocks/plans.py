@@ -32,6 +32,8 @@ __all__ = ["decode_flat", "encode_flat", "quantize_flat", "take_apart"]
 
 Array = np.ndarray[Any, Any]
 
+_LANES = 32  # of 16 bits: what the widest vectors of today's processors hold
+
 
 def encode_flat(
     src: Array, dst: Array, fmt: BlockFormat, rule: BlockRule, tensor: float, threads: int | None
@@ -69,8 +71,7 @@ class _Plan(NamedTuple):
 
     encode: Callable[[Array, Array, int], int]
     quantize: Callable[[Array, Array], int]
-    lanes: np.dtype[Any]
-    stride: int
+    bits: np.dtype[Any]
     mind: int
 
 
@@ -91,18 +92,14 @@ def _encode_plan(fmt: BlockFormat, rule: BlockRule, tensor: float, dtype: np.dty
 
 def _shared_plan(fmt: SharedExponentFormat, rule: BlockRule, dtype: np.dtype[Any], mind: int) -> _Plan:
     narrow = dtype.name == "bfloat16"
-    wide = not rule.flush_subnormals and not narrow
-    lanes = np.dtype(np.uint32 if wide else np.uint16)
-    stride = 1 if wide or narrow else 2
-    group = fmt.shift_group or fmt.block_size
+    bits = np.dtype(np.uint16 if narrow else np.uint32)
+    lanes = bits if not rule.flush_subnormals else np.dtype(np.uint16)
     bumps = rule.overflow is not BlockOverflow.saturate
     uses_lowest = rule.min_code is MinCode.allow or (rule.min_code is MinCode.auto and bumps)
     assert rule.rounding is not None and rule.overflow is not None
     p, q = kernels.shared_parameters(
         lanes,
         policy=list(BlockOverflow).index(rule.overflow),
-        group_levels=_log2(group),
-        block_levels=_log2(fmt.block_size // group),
         shifts=int(bool(fmt.shift_group)),
         zero_pair=int(rule.zero_pair_shift or 0),
         bump_below=255 if rule.top_bump is TopBump.next else 254,
@@ -116,19 +113,28 @@ def _shared_plan(fmt: SharedExponentFormat, rule: BlockRule, dtype: np.dtype[Any
         lowest=int(fmt.twos_complement and uses_lowest),
         clear_negative_zero=int(rule.negative_zero is NegativeZero.clear),
     )
-    masks, numbers = layout_of(fmt)
-    form = _shared_form(fmt)
+    numbers, shape = layout_of(fmt).numbers, _shape(fmt)
+    form, scale = _shared_form(fmt)
 
     def run(src: Array, dst: Array, count: int) -> int:
-        return int(kernels.encode_shared(src, stride, dst, count, p, q, masks, numbers))
+        return int(kernels.encode_shared(src, dst, p, q, shape, numbers))
 
     def round_trip(src: Array, dst: Array) -> int:
-        return int(kernels.quantize_shared(src, stride, dst.view(np.uint32), p, q, form, fmt.shift_bytes))
+        return int(kernels.quantize_shared(src, dst, p, q, shape, form, scale))
 
-    return _Plan(run, round_trip, lanes, stride, mind)
+    return _Plan(run, round_trip, bits, mind)
 
 
-def _shared_form(fmt: SharedExponentFormat) -> Array:
+@lru_cache(maxsize=64)
+def _shape(fmt: SharedExponentFormat) -> tuple[tuple[int, ...], ...]:
+    """Return how blocks lie in vectors of at least 32 lanes; see `kernels.blocks.lanes`."""
+    group = fmt.shift_group or fmt.block_size
+    parts = (group, fmt.block_size // group, max(_LANES // fmt.block_size, 1))
+    return tuple((0,) * _log2(n) for n in parts)
+
+
+@lru_cache(maxsize=64)
+def _shared_form(fmt: SharedExponentFormat) -> tuple[Array, Any]:
     return kernels.shared_form(fmt.mantissa_bits, fmt.twos_complement, fmt.bias, fmt.exponent_255 == "nan")
 
 
@@ -168,7 +174,7 @@ def _scaled_plan(fmt: ScaledFormat, rule: BlockRule, tensor: float, dtype: np.dt
     limit = float(fmt.element_max * Fraction(tensor))
     masks, numbers = layout_of(fmt)
     scales, form = _value_tables(fmt, np.dtype(np.float32))[1], _element_form(fmt)
-    lanes = np.dtype(np.uint16 if dtype.name == "bfloat16" else np.uint32)
+    bits = np.dtype(np.uint16 if dtype.name == "bfloat16" else np.uint32)
 
     def run(src: Array, dst: Array, count: int) -> int:
         return int(kernels.encode_scaled(src, dst, count, p, q, q_scale, limit, table, masks, numbers))
@@ -176,7 +182,7 @@ def _scaled_plan(fmt: ScaledFormat, rule: BlockRule, tensor: float, dtype: np.dt
     def round_trip(src: Array, dst: Array) -> int:
         return int(kernels.quantize_scaled(src, dst, p, q, q_scale, limit, table, scales, form, fmt.block_size))
 
-    return _Plan(run, round_trip, lanes, 1, mind)
+    return _Plan(run, round_trip, bits, mind)
 
 
 @lru_cache(maxsize=64)
@@ -233,13 +239,13 @@ def _in_blocks(work: Callable[[int, int], int], blocks: int, fmt: BlockFormat, t
 
 def _encode_chunk(plan: _Plan, fmt: BlockFormat, src: Array, dst: Array, lo: int, hi: int) -> int:
     size, bytes_ = fmt.block_size, fmt.block_bytes
-    part = src[lo * size : hi * size].view(plan.lanes)
+    part = src[lo * size : hi * size].view(plan.bits)
     return plan.encode(part, dst[lo * bytes_ : hi * bytes_], (hi - lo) * size) & plan.mind
 
 
 def _quantize_chunk(plan: _Plan, fmt: BlockFormat, src: Array, dst: Array, lo: int, hi: int) -> int:
     size = fmt.block_size
-    return plan.quantize(src[lo * size : hi * size].view(plan.lanes), dst[lo * size : hi * size]) & plan.mind
+    return plan.quantize(src[lo * size : hi * size].view(plan.bits), dst[lo * size : hi * size]) & plan.mind
 
 
 def decode_flat(src: Array, dst: Array, fmt: BlockFormat, tensor: float, threads: int | None) -> None:
@@ -270,14 +276,14 @@ def _decode_scaled(fmt: ScaledFormat, tensor: float, src: Array, dst: Array, lo:
 
 
 def _decode_shared(src: Array, dst: Array, fmt: SharedExponentFormat, threads: int | None) -> None:
-    masks, numbers = layout_of(fmt)
-    group = fmt.shift_group or fmt.block_size
-    levels, form = (_log2(group), _log2(fmt.block_size // group)), _shared_form(fmt)
+    numbers = layout_of(fmt).numbers
+    shape = _shape(fmt)
+    form, scale = _shared_form(fmt)
 
     def narrow(lo: int, hi: int) -> int:
         part = src[lo * fmt.block_bytes : hi * fmt.block_bytes]
-        values = dst[lo * fmt.block_size : hi * fmt.block_size].view(np.uint32)
-        kernels.decode_shared(part, values, levels, masks, numbers, form)
+        values = dst[lo * fmt.block_size : hi * fmt.block_size]
+        kernels.decode_shared(part, values, shape, numbers, form, scale)
         return 0
 
     def wide(lo: int, hi: int) -> int:

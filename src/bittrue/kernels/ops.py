@@ -14,6 +14,11 @@ from numba.extending import intrinsic
 # llvmlite and Numba are untyped; `Any` below is deliberate.
 
 
+def _mask(x: Any) -> Any:
+    """The type of a comparison: a Boolean, or one per lane of a vector (`blocks.lanes`)."""
+    return getattr(x, "mask", types.boolean)
+
+
 def _binary(instruction: str) -> Any:
     """Return an intrinsic for one two-operand LLVM integer instruction."""
 
@@ -36,7 +41,7 @@ def _comparison(predicate: str, signed: bool = False) -> Any:
             compare = builder.icmp_signed if signed else builder.icmp_unsigned
             return compare(predicate, *args)
 
-        return types.boolean(x, x), codegen
+        return _mask(x)(x, x), codegen
 
     return operation
 
@@ -89,7 +94,7 @@ def select(typingctx: Any, condition: Any, x: Any, y: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.select(*args)
 
-    return x(types.boolean, x, x), codegen
+    return x(_mask(x), x, x), codegen
 
 
 @intrinsic

@@ -10,8 +10,10 @@ from numba.extending import intrinsic
 
 from ..compiled import kernel
 from ..ops import and_, lit, lshr, max_, or_, shl, widest_vectors
+from .lanes import inlined, paired, to_longs, unpaired
 
 TILE = 8192  # elements per pass
+AHEAD = 1024  # elements between those at work and those the memory is asked for
 
 
 # --- bytes ------------------------------------------------------------------------------------------------------------
@@ -116,6 +118,37 @@ def _unfold(words: Any, masks: Any, codes: Any) -> None:
         w = (w & masks[6]) | ((w << masks[8]) & masks[7])
         w = (w & masks[3]) | ((w << masks[5]) & masks[4])
         target[i] = (w & masks[0]) | ((w << masks[2]) & masks[1])
+
+
+@inlined
+def folded(codes: Any, bits: Any) -> Any:
+    """Lanes of 64 bits with the codes, of `bits` bits, of eight lanes of 16 bits each, the first lowest."""
+    w = paired(codes)
+    w = and_(or_(w, lshr(w, 16 - bits)), (1 << 2 * bits) - 1)
+    w = paired(w)
+    w = paired(to_longs(or_(w, lshr(w, 32 - 2 * bits))))
+    four = (1 << 4 * bits) - 1
+    return or_(and_(w, four), and_(lshr(w, 32 - 4 * bits), four << 4 * bits))
+
+
+@inlined
+def unfolded(data: Any, bits: Any) -> Any:
+    """The inverse of `folded`, from and to lanes of 8 bits."""
+    w = paired(paired(paired(data)))
+    four, two, one = (1 << 4 * bits) - 1, (1 << 2 * bits) - 1, (1 << bits) - 1
+    w = unpaired(or_(and_(w, four), and_(shl(w, 32 - 4 * bits), four << 32)))
+    w = unpaired(or_(and_(w, two), and_(shl(w, 16 - 2 * bits), two << 16)))
+    return unpaired(or_(and_(w, one), and_(shl(w, 8 - bits), one << 8)))
+
+
+@njit(nogil=True, error_model="numpy")
+def _padded(src: Any, start: Any, n: Any, spare: Any, lanes: Any) -> Any:
+    """Where `n` elements lie in whole vectors: in `src` at `start`, or copied and followed by zeros."""
+    if n % lanes == 0:
+        return src, start
+    spare[:n] = src[start : start + n]
+    spare[n : n + lanes - n % lanes] = 0
+    return spare, 0
 
 
 @njit(nogil=True, error_model="numpy")

@@ -3,43 +3,33 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from ..compiled import kernel
 from ..encode import _round
-from ..ops import (
-    add,
-    and_,
-    bits_to_float,
-    eq,
-    float_to_bits,
-    gt,
-    lit,
-    lshr,
-    lt,
-    lt_signed,
-    max_,
-    min_,
-    ne,
-    or_,
-    select,
-    shl,
-    sub,
-    widest_vectors,
-    xor,
+from ..ops import add, and_, eq, gt, lit, lshr, lt, lt_signed, min_, ne, or_, select, shl, sub, xor
+from .lanes import (
+    any_,
+    below,
+    block_maxima,
+    floats,
+    group_maxima,
+    inlined,
+    load,
+    load_blocks,
+    load_group_bits,
+    of_blocks,
+    of_groups,
+    prefetch,
+    store,
+    times,
+    to_bytes,
+    to_floats,
+    to_longs,
+    to_words,
+    upper,
+    width_of,
 )
-from .memory import (
-    TILE,
-    _fold,
-    _gather_bits,
-    _maxima,
-    _pack,
-    _spread,
-    _spread_bits,
-    _unfold,
-    _unpack,
-    signed_to_float,
-)
+from .memory import AHEAD, TILE, _pack, _padded, _unpack, folded, unfolded
 
 #: Overflow policies of shared exponents.
 SATURATE, BUMP, CLEAR = 0, 1, 2
@@ -48,344 +38,186 @@ SATURATE, BUMP, CLEAR = 0, 1, 2
 NONFINITE, AT_TOP = 1, 2
 
 
-@njit(nogil=True, error_model="numpy")
-def _exponents(src: Any, stride: Any, e: Any, field: Any) -> None:
-    """Pass 1. `src`: float32 as pairs of halves (stride 2), bfloat16 (uint16, stride 1), or float32 in 32-bit lanes."""
-    widest_vectors()
-    if stride == 2:
-        whole = src.view(np.uint32)
-        for i in range(e.size):
-            e[i] = lshr(shl(whole[i], 1), 24)
-    else:
-        for i in range(e.size):
-            e[i] = lshr(shl(src[i], 1), field)
-
-
-@njit(nogil=True, error_model="numpy")
-def _carry(a: Any, negative: Any, carry: Any) -> Any:
-    pos, neg, sub_pos, sub_neg, hidden, inf, field = carry
-    a = min_(a, inf)
-    c = select(lt(a, hidden), select(negative, sub_neg, sub_pos), select(negative, neg, pos))
-    return lshr(add(a, c), field)
-
-
-@njit(nogil=True, error_model="numpy")
-def _carried(src: Any, stride: Any, e: Any, carry: Any, one: Any) -> None:
+@inlined
+def _carried(a: Any, negative: Any, field: Any, carry: Any) -> Any:
     """The exponent fields after rounding: one higher where the mantissa at the element's own exponent overflows."""
-    widest_vectors()
-    if stride == 2:
-        for i in range(e.size):
-            low = src[2 * i]
-            u = src[2 * i + 1]
-            e[i] = _carry(or_(shl(u, 1), min_(low, one)), lt_signed(u, 0), carry)
-    else:
-        for i in range(e.size):
-            u = src[i]
-            e[i] = _carry(shl(u, 1), lt_signed(u, 0), carry)
+    pos, neg, sub_pos, sub_neg = carry
+    normal = select(negative, lit(a, neg), lit(a, pos))
+    c = select(lt(a, 1 << field), select(negative, lit(a, sub_neg), lit(a, sub_pos)), normal)
+    return lshr(add(min_(a, 255 << field), c), field)
 
 
-@njit(nogil=True, error_model="numpy")
-def _stand_ins(src: Any, stride: Any, e: Any, special: Any, patched: Any) -> None:
-    """Copy a tile with other patterns for Inf and NaN, and give them the exponent field they count with."""
-    inf, inf_v, nan_v, inf_e, one, top = special
-    for i in range(src.size):
-        patched[i] = src[i]
-    for i in range(e.size):
-        at = stride * i + stride - 1
-        a = shl(src[at], 1)
-        if stride == 2:
-            a = or_(a, min_(src[2 * i], one))
-        if a >= inf:
-            value = inf_v if a == inf else nan_v
-            patched[at] = or_(and_(src[at], top), lshr(value, 1))
-            if stride == 2:
-                patched[2 * i] = 0
-            e[i] = inf_e
-
-
-@njit(nogil=True, error_model="numpy")
-def _levels(block_max: Any, group_max: Any, group_carried: Any, t: Any, over: Any, how: Any) -> None:
-    """The level-2 exponent of each group and whether it overflows; `block_max` is spread to the groups."""
-    widest_vectors()
-    policy, most, zero_pair = how
-    most8, zero8, one, zero = np.uint8(most), np.uint8(zero_pair), np.uint8(1), np.uint8(0)
-    if policy == 0:
-        for i in range(t.size):
-            h = group_max[i]
-            shift = min_(sub(block_max[i], h), most8)
-            t[i] = select(eq(h, 0), min_(shift, zero8), shift)
-    elif policy == 1:
-        for i in range(t.size):
-            b = block_max[i]
-            h = group_max[i]
-            shift = min_(sub(b, h), most8)
-            shift = select(eq(h, 0), min_(shift, zero8), shift)
-            t[i] = shift
-            over[i] = select(gt(group_carried[i], sub(b, shift)), one, zero)
-    else:
-        for i in range(t.size):
-            b = block_max[i]
-            h = group_max[i]
-            shift = min_(sub(b, h), most8)
-            shift = select(eq(h, 0), min_(shift, zero8), shift)
-            beyond = select(gt(group_carried[i], sub(b, shift)), one, zero)
-            t[i] = select(ne(beyond, 0), zero, shift)
-            over[i] = select(ne(shift, 0), zero, beyond)
-
-
-@njit(nogil=True, error_model="numpy")
-def _up(block_max: Any, over: Any, limit: Any, up: Any) -> Any:
-    """Whether each block's exponent goes up; the result says whether one overflowed at the top exponent."""
-    seen = np.uint8(0)
-    top = np.uint8(limit)
-    for b in range(up.size):
-        up[b] = select(lt(block_max[b], top), over[b], lit(over[b], 0))
-        seen = or_(seen, select(eq(block_max[b], 254), over[b], lit(over[b], 0)))
-    return seen
-
-
-@njit(nogil=True, error_model="numpy")
-def _heads(block_max: Any, up: Any, bias: Any, keep: Any, src: Any, heads: Any) -> None:
-    widest_vectors()
-    offset = np.uint8(bias)
-    for b in range(heads.size):
-        m = block_max[b]
-        heads[b] = select(eq(m, 0), m, add(add(m, offset), up[b]))
-    if keep:
-        size = src.size // heads.size
-        for b in range(heads.size):
-            if block_max[b] == 0:
-                some = False
-                for i in range(b * size, (b + 1) * size):
-                    some |= shl(src[i], 1) != 0
-                if some:
-                    heads[b] = add(offset, up[b])
-
-
-@njit(nogil=True, error_model="numpy")
-def _mantissa(a: Any, negative: Any, step: Any, binade: Any, rule: Any, form: Any) -> Any:
-    """Round a doubled magnitude pattern to the code of a mantissa of exponent field `step`."""
-    field, hidden, fraction, keep, shift, limit, width = binade
-    top, low, flip, mask, sign_bit, first_signed = form
-    x = lshr(a, field)
-    part = and_(a, fraction)
+@inlined
+def _mantissas(a: Any, negative: Any, x: Any, step: Any, width: Any, rule: Any, form: Any) -> Any:
+    """Round doubled magnitude patterns, of exponent field `x`, to codes of mantissas of exponent field `step`."""
+    keep, shift, lsb, flip, offset_pos, offset_neg = rule
+    top, low, turn, mask, sign_bit, first_signed = form
+    hidden = 1 << (width - 8)
+    part = and_(a, hidden - 1)
     part = select(eq(x, 0), and_(shl(part, 1), keep), or_(part, hidden))
-    s = min_(add(sub(lit(a, step), x), shift), limit)
-    rank = _round(lshr(part, s), shl(part, sub(width, s)), negative, rule)
-    rank = min_(rank, select(negative, low, top))
-    zero = lit(rank, 0)
-    turn = select(negative, flip, zero)
-    code = and_(sub(xor(rank, turn), turn), mask)
-    return or_(code, select(negative, select(lt(rank, first_signed), zero, sign_bit), zero))
+    s = min_(add(sub(step, x), shift), width - 6)
+    rounding = (lsb, flip, lit(a, offset_pos), lit(a, offset_neg))
+    rank = _round(lshr(part, s), shl(part, sub(lit(a, width), s)), negative, rounding)
+    rank = min_(rank, select(negative, lit(a, low), lit(a, top)))
+    zero = lit(a, 0)
+    turned = select(negative, lit(a, turn), zero)
+    code = and_(sub(xor(rank, turned), turned), mask)
+    return or_(code, select(negative, select(lt(rank, first_signed), zero, lit(a, sign_bit)), zero))
 
 
-@njit(nogil=True, error_model="numpy")
-def _mantissas(src: Any, stride: Any, step: Any, codes: Any, one: Any, binade: Any, rule: Any, form: Any) -> None:
-    """Pass 3: round at the exponents `step`."""
-    widest_vectors()
-    if stride == 2:
-        for i in range(codes.size):
-            low = src[2 * i]
-            u = src[2 * i + 1]
-            codes[i] = _mantissa(or_(shl(u, 1), min_(low, one)), lt_signed(u, 0), step[i], binade, rule, form)
-    else:
-        for i in range(codes.size):
-            u = src[i]
-            codes[i] = _mantissa(shl(u, 1), lt_signed(u, 0), step[i], binade, rule, form)
+@inlined
+def _blocks(w: Any, p: Any, q: Any, rule: Any, form: Any, shape: Any) -> Any:
+    """Quantise whole blocks of float patterns.
 
-
-@njit(nogil=True, error_model="numpy")
-def _blank(heads: Any, block_max: Any, shifts: Any, codes: Any) -> None:
-    """Make NaN blocks of the blocks whose exponent field is that of Inf and NaN."""
-    size, bytes_ = codes.size // heads.size, shifts.size // heads.size
-    for b in range(heads.size):
-        if block_max[b] == 255:
-            heads[b] = 255
-            shifts[b * bytes_ : (b + 1) * bytes_] = 0
-            codes[b * size : (b + 1) * size] = 0
-
-
-@njit(nogil=True, error_model="numpy")
-def _copy(src: Any, dst: Any) -> Any:
-    widest_vectors()
-    most = np.uint8(0)
-    for i in range(dst.size):
-        dst[i] = src[i]
-        most = max_(most, src[i])
-    return most
-
-
-@njit(nogil=True, error_model="numpy")
-def _steps(block_max: Any, lifted: Any, t: Any, step: Any) -> None:
-    """Exponent field of the step of each group."""
-    widest_vectors()
-    for i in range(step.size):
-        step[i] = sub(add(block_max[i], lifted[i]), t[i])
-
-
-@njit(nogil=True, error_model="numpy")
-def _last_levels(lifted: Any, over: Any, t: Any) -> None:
-    """The level-2 exponents after a bump of `CLEAR`: none where the group overflowed, one elsewhere."""
-    widest_vectors()
-    for i in range(t.size):
-        t[i] = select(ne(lifted[i], 0), sub(lifted[i], over[i]), t[i])
-
-
-@njit(nogil=True, error_model="numpy")
-def _shared_tile(src: Any, stride: Any, scratch: Any, p: Any, q: Any, codes: Any, heads: Any, shifts: Any) -> Any:
-    """Passes 1 to 3 of a tile: fills codes, heads and level-2 bytes."""
-    patched, e, carried, x, y, z, t, over, up = scratch
-    e, carried = e[: codes.size], carried[: codes.size]
-    policy, group_levels, block_levels, report = p[0], p[1], p[2], 0
-    t, over, up = t[: codes.size >> group_levels], over[: codes.size >> group_levels], up[: heads.size]
-    group_max, group_carried = z[: t.size], e[: t.size]  # the scratch arrays x and y are used again and again
-    block_max = heads
-    _exponents(src, stride, e, q[4])
-    _copy(_maxima(e, group_levels, x, y), group_max)
-    most = _copy(_maxima(group_max, block_levels, x, y), block_max)
-    if most == 255:
-        _stand_ins(src, stride, e, (q[0], q[1], q[2], q[3], q[5], q[26]), patched)
-        src = patched[: src.size]
-        _copy(_maxima(e, group_levels, x, y), group_max)
-        _copy(_maxima(group_max, block_levels, x, y), block_max)
+    Returns the codes, the stored exponents and the level-2 exponents, each in all of its lanes, and what to report:
+    whether an Inf or a NaN was seen, and lanes of ones where a block rounds beyond the largest exponent.
+    """
+    policy, most, zero_pair, bump_below, bias, keep, blank, width = p
+    inf_v, nan_v, inf_e, carry, like = q
+    field = width - 8
+    u = upper(w, like)
+    negative = lt_signed(u, 0)
+    a = or_(shl(u, 1), min_(below(w, like), 1))
+    x = lshr(a, field)
+    e, zero = x, lit(x, 0)
+    special = any_(eq(x, 255))
+    if special:
+        nan, e = gt(a, 255 << field), select(eq(x, 255), lit(x, inf_e), x)
+        a = select(eq(x, 255), select(nan, lit(a, nan_v), lit(a, inf_v)), a)
+        x = lshr(a, field)
+    group_max = group_maxima(e, shape)
+    block_max = block_maxima(group_max, shape)
+    t = min_(sub(block_max, group_max), most)
+    t = select(eq(group_max, 0), min_(t, zero_pair), t)
+    up, at_top = zero, zero
     if policy:
-        _carried(src, stride, carried, (q[6], q[7], q[8], q[9], q[10], q[0], q[4]), q[5])
-        _copy(_maxima(carried, group_levels, x, y), group_carried)
-    _levels(_spread(block_max, block_levels, x, y), group_max, group_carried, t, over, (policy, p[3], p[4]))
-    if policy:
-        if _up(block_max, _maxima(over, block_levels, carried, y), p[5], up):
-            report |= 2
-    else:
-        up[:] = 0
-    lifted = _spread(up, block_levels, carried, z)
-    if policy == 2:
-        _last_levels(lifted, over, t)
-    _steps(_spread(block_max, block_levels, x, y), lifted, t, group_carried)
-    _mantissas(
-        src,
-        stride,
-        _spread(group_carried, group_levels, x, y),
-        codes,
-        q[5],
-        (q[4], q[10], q[11], q[12], q[13], q[14], q[15]),
-        (q[16], q[17], q[18], q[19]),
-        (q[20], q[21], q[22], q[23], q[24], q[25]),
+        carried = group_maxima(_carried(a, negative, field, carry), shape)
+        over = select(gt(carried, sub(block_max, t)), lit(x, 1), zero)
+        if policy == CLEAR:
+            beyond = over
+            over = select(ne(t, 0), zero, beyond)
+            t = select(ne(beyond, 0), zero, t)
+        up = block_maxima(over, shape)
+        at_top = select(eq(block_max, 254), up, zero)
+        up = select(lt(block_max, bump_below), up, zero)
+        if policy == CLEAR:  # after a bump: no level-2 exponent where the group overflowed, one elsewhere
+            t = select(ne(up, 0), sub(up, over), t)
+    step = sub(add(block_max, up), t)
+    codes = _mantissas(a, negative, x, step, width, rule, form)
+    occupied = block_maxima(group_maxima(a, shape), shape) if keep else block_max
+    heads = select(eq(occupied, 0), zero, and_(add(add(block_max, bias), up), 255))
+    if special and blank:
+        nan = eq(block_max, 255)
+        heads, t, codes = select(nan, lit(x, 255), heads), select(nan, zero, t), select(nan, zero, codes)
+    return to_words(codes), to_words(heads), to_words(t), special, at_top
+
+
+@inlined
+def _unpacked(p: Any, q: Any) -> Any:
+    """The numbers of `shared_parameters` as `_blocks` takes them."""
+    return (
+        (p[0], p[1], p[2], p[3], p[4], p[5], p[6], width_of(q)),
+        (q[0], q[1], q[2], (q[3], q[4], q[5], q[6]), q),
+        (q[7], q[8], q[9], q[10], q[11], q[12]),
+        (q[13], q[14], q[15], q[16], q[17], q[18]),
     )
-    if shifts.size:
-        _gather_bits(t, shifts)
-    _copy(block_max, z[: heads.size])
-    _heads(z[: heads.size], up, p[6], p[7], src, heads)
-    if most == 255:
-        report |= 1
-        if p[8]:
-            _blank(heads, z[: heads.size], shifts, codes)
-    return report
 
 
-@njit(nogil=True, error_model="numpy")
-def _scratch(lane: Any) -> Any:
-    """Scratch arrays: a copy of a tile of the source, eight arrays of bytes."""
-    b = np.empty((8, TILE), np.uint8)
-    return np.empty(2 * TILE, lane.dtype), b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]
+@inlined
+def _values(codes: Any, heads: Any, level2: Any, form: Any) -> Any:
+    """float32 of mantissas: the magnitude times a power of two with its sign, as upper half of a float pattern."""
+    sign_bit, turn, offset, nan, scale = form
+    zero = lit(codes, 0)
+    negative = ne(and_(codes, sign_bit), 0)
+    magnitude = select(negative, add(xor(codes, turn), offset), codes)
+    field = sub(heads, 3)  # `scale` makes up for what is missing
+    field = select(level2, sub(field, 1), field)
+    power = select(lt_signed(zero, field), shl(field, 7), lshr(lit(field, 0x0040), sub(zero, field)))
+    power = or_(power, select(negative, lit(codes, 0x8000), zero))
+    power = select(eq(heads, nan), lit(codes, 0x7FC0), power)
+    return times(times(to_floats(to_longs(magnitude)), scale), floats(shl(to_longs(power), 16)))
 
 
 @kernel
-def encode_shared(src: Any, stride: Any, dst: Any, count: Any, p: Any, q: Any, masks: Any, layout: Any) -> Any:
-    """Encode `count` float patterns, whole blocks, into packed blocks with a shared exponent.
+def encode_shared(src: Any, dst: Any, p: Any, q: Any, shape: Any, layout: Any) -> Any:
+    """Encode float patterns, whole blocks, into packed blocks with a shared exponent.
 
-    `src` with its `stride` as in `_exponents`; `p` (int64) and `q` (lanes of `src`) from `shared_parameters`; `masks`
-    from `fold_masks`; `layout`: block_bytes, level-2 bytes per block, words per block, bytes per word.  Returns bits:
-    `NONFINITE` if a block has an Inf or a NaN, `AT_TOP` if one rounds beyond the largest exponent.
+    `src`: float32 (uint32) or bfloat16 (uint16); `p` (int64) and `q` (the lanes to compute in: uint16 takes of float32
+    the upper halves, with a sticky bit) from `shared_parameters`; `shape` as in `lanes`; `layout`: block_bytes, level-2
+    bytes per block, words per block, bytes per word.  Returns bits: `NONFINITE` if a block has an Inf or a NaN,
+    `AT_TOP` if one rounds beyond the largest exponent.
     """
-    widest_vectors()
-    scratch = _scratch(src)
-    heads, shifts, codes = np.empty(TILE, np.uint8), np.empty(TILE, np.uint8), np.empty(TILE, np.uint8)
-    words = np.empty(TILE // 8, np.uint64)
-    size, report = 1 << (p[1] + p[2]), 0
-    for start in range(0, count, TILE):
-        n = min(TILE, count - start)
-        blocks = n // size
-        found, level2 = heads[:blocks], shifts[: blocks * layout[1]]
-        part = src[start * stride : (start + n) * stride]
-        report |= _shared_tile(part, stride, scratch, p, q, codes[:n], found, level2)
-        _fold(codes[:n], masks, words[: n // 8])
-        _pack(dst, start // size * layout[0], words, found, level2, layout)
-    return report
-
-
-@njit(nogil=True, error_model="numpy")
-def _shared_values(codes: Any, exponents: Any, t: Any, dst: Any, form: Any) -> None:
-    """Values of mantissas: magnitude times a power of two, which may be a float32 subnormal, and the sign."""
-    widest_vectors()
-    sign_shift, flip, offset, field0, nan = form
-    for i in range(codes.size):
-        exponent = lit(np.uint32(0), exponents[i])
-        code = lit(np.uint32(0), codes[i])
-        negative = ne(lshr(code, sign_shift), 0)
-        magnitude = select(negative, add(xor(code, flip), offset), code)
-        field = add(sub(exponent, lit(np.uint32(0), t[i])), field0)
-        normal = lt_signed(lit(field, 0), field)
-        zero = lit(field, 0)
-        power = select(
-            normal, shl(field, 23), lshr(lit(field, 0x00400000), select(normal, zero, sub(zero, field)))
-        )
-        bits = float_to_bits(signed_to_float(magnitude) * bits_to_float(power))
-        bits = or_(bits, select(negative, lit(bits, 0x80000000), zero))
-        dst[i] = select(eq(exponent, nan), lit(bits, 0x7FC00000), bits)
-
-
-@kernel
-def decode_shared(src: Any, dst: Any, levels: Any, masks: Any, layout: Any, form: Any) -> None:
-    """Decode packed blocks into float32 patterns (uint32), the inverse of `encode_shared`.
-
-    `levels`: log2 of the elements per group and of the groups per block; `form` (uint32) from `shared_form`.
-    """
-    widest_vectors()
-    words = np.empty(TILE // 8, np.uint64)
-    b = np.empty((7, TILE), np.uint8)
-    size = 1 << (levels[0] + levels[1])
-    numbers = (form[0], form[1], form[2], form[3], form[4])
-    for start in range(0, dst.size, TILE):
-        n = min(TILE, dst.size - start)
-        blocks, groups = n // size, n >> levels[0]
-        heads, shifts, codes = b[0][:blocks], b[1][: blocks * layout[1]], b[2][:n]
-        _unpack(src, start // size * layout[0], words, heads, shifts, layout)
-        _unfold(words[: n // 8], masks, codes)
-        exponents = _spread(heads, levels[0] + levels[1], b[3], b[4])
-        t = b[5][:groups]
-        if shifts.size:
-            _spread_bits(shifts, t)
-        else:
-            t[:] = 0
-        t = _spread(t, levels[0], b[6], b[1])
-        _shared_values(codes, exponents, t, dst[start : start + n], numbers)
-
-
-@kernel
-def quantize_shared(
-    src: Any, stride: Any, dst: Any, p: Any, q: Any, form: Any, shift_bytes: Any
-) -> Any:
-    """Encode and decode in one pass, without packing; `dst` holds float32 patterns.  Returns as `encode_shared`."""
-    widest_vectors()
-    scratch = _scratch(src)
-    b = np.empty((7, TILE), np.uint8)
-    levels = p[1] + p[2]
+    heads, level2, words = np.empty(TILE, np.uint8), np.empty(TILE, np.uint8), np.empty(TILE // 8, np.uint64)
+    spare = np.empty(TILE, src.dtype)
+    group_levels, block_levels = len(shape[0]), len(shape[0]) + len(shape[1])
+    lanes, size = 1 << (block_levels + len(shape[2])), 1 << block_levels
+    numbers, lane_numbers, rule, form = _unpacked(p, q)
+    bits, shifts = layout[3], layout[1]
     report = 0
-    numbers = (form[0], form[1], form[2], form[3], form[4])
+    for start in range(0, src.size, TILE):
+        n = min(TILE, src.size - start)
+        part, at = _padded(src, start, n, spare, lanes)
+        seen = at_tops = False
+        for i in range(0, n, lanes):
+            w = load(part, at + i, shape)
+            prefetch(part, at + i + AHEAD, shape)
+            codes, head, t, special, at_top = _blocks(w, numbers, lane_numbers, rule, form, shape)
+            seen |= special
+            at_tops |= any_(ne(at_top, 0))
+            store(words, i >> 3, folded(codes, bits))
+            store(heads, i >> block_levels, to_bytes(of_blocks(head, shape)))
+            if shifts:
+                store(level2, i >> group_levels >> 3, ne(of_groups(t, shape), 0))
+        report |= NONFINITE * seen | AT_TOP * at_tops
+        _pack(dst, start // size * layout[0], words, heads[: n // size], level2, layout)
+    return report
+
+
+@kernel
+def decode_shared(src: Any, dst: Any, shape: Any, layout: Any, form: Any, scale: Any) -> None:
+    """Decode packed blocks into float32, the inverse of `encode_shared`; `form`, `scale` from `shared_form`."""
+    heads, level2, words = np.empty(TILE, np.uint8), np.zeros(TILE, np.uint8), np.empty(TILE // 8, np.uint64)
+    spare = np.empty(TILE, np.float32)
+    group_levels, block_levels = len(shape[0]), len(shape[0]) + len(shape[1])
+    lanes, size = 1 << (block_levels + len(shape[2])), 1 << block_levels
+    numbers = (form[0], form[1], form[2], form[3], scale)
+    data = words.view(np.uint8)
     for start in range(0, dst.size, TILE):
         n = min(TILE, dst.size - start)
-        blocks, groups = n >> levels, n >> p[1]
-        heads, shifts = b[0][:blocks], b[1][: blocks * shift_bytes]
-        part = src[start * stride : (start + n) * stride]
-        report |= _shared_tile(part, stride, scratch, p, q, b[6][:n], heads, shifts)
-        exponents = _spread(heads, levels, b[2], b[3])
-        t = scratch[6][:groups]
-        if shift_bytes:
-            _spread_bits(shifts, t)
-        else:
-            t[:] = 0
-        t = _spread(t, p[1], b[4], b[5])
-        _shared_values(b[6][:n], exponents, t, dst[start : start + n], numbers)
+        _unpack(src, start // size * layout[0], words, heads[: n // size], level2, layout)
+        to, at = (dst, start) if n % lanes == 0 else (spare, 0)
+        for i in range(0, n, lanes):
+            codes = to_words(unfolded(load(data, i, shape), layout[3]))
+            head = to_words(load_blocks(heads, i >> block_levels, shape))
+            t = load_group_bits(level2, i >> group_levels >> 3, shape)
+            store(to, at + i, _values(codes, head, t, numbers))
+        if n % lanes:
+            dst[start : start + n] = spare[:n]
+
+
+@kernel
+def quantize_shared(src: Any, dst: Any, p: Any, q: Any, shape: Any, form: Any, scale: Any) -> Any:
+    """Encode and decode in one pass, without packing, into float32.  Returns what `encode_shared` does."""
+    spare, results = np.empty(TILE, src.dtype), np.empty(TILE, np.float32)
+    lanes = 1 << (len(shape[0]) + len(shape[1]) + len(shape[2]))
+    numbers, lane_numbers, rule, code_form = _unpacked(p, q)
+    value_form = (form[0], form[1], form[2], form[3], scale)
+    report = 0
+    for start in range(0, dst.size, TILE):
+        n = min(TILE, dst.size - start)
+        part, at = _padded(src, start, n, spare, lanes)
+        to, there = (dst, start) if n % lanes == 0 else (results, 0)
+        seen = at_tops = False
+        for i in range(0, n, lanes):
+            w = load(part, at + i, shape)
+            prefetch(part, at + i + AHEAD, shape)
+            codes, head, t, special, at_top = _blocks(w, numbers, lane_numbers, rule, code_form, shape)
+            seen |= special
+            at_tops |= any_(ne(at_top, 0))
+            store(to, there + i, _values(codes, head, ne(t, 0), value_form))
+        report |= NONFINITE * seen | AT_TOP * at_tops
+        if n % lanes:
+            dst[start : start + n] = results[:n]
     return report
 
 
@@ -393,8 +225,6 @@ def shared_parameters(
     lanes: Any,
     *,
     policy: int,
-    group_levels: int,
-    block_levels: int,
     shifts: int,
     zero_pair: int,
     bump_below: int,
@@ -416,8 +246,6 @@ def shared_parameters(
         uint16 (float32 as halves, bfloat16) or uint32 (float32 with its subnormals kept).
     policy : int
         `SATURATE`, `BUMP` or `CLEAR`.
-    group_levels, block_levels : int
-        log2 of the elements per group and of the groups per block.
     shifts, zero_pair : int
         Largest level-2 exponent (0: there are none), and that of a group that counts as zero.
     bump_below : int
@@ -459,8 +287,6 @@ def shared_parameters(
     largest = (254 << field) | fraction_of_top
     p = [
         policy,
-        group_levels,
-        block_levels,
         shifts,
         zero_pair,
         bump_below,
@@ -469,21 +295,14 @@ def shared_parameters(
         blank_nonfinite,
     ]
     q = [
-        inf,
         largest if saturate_nonfinite else inf,
         0 if saturate_nonfinite else inf | hidden >> 1,
         254 if saturate_nonfinite else 255,
-        field,
-        1,
         carry(0, shift),
         carry(1, shift),
         *sub,
-        hidden,
-        hidden - 1,
         ones if keep_subnormals else 0,
         shift,
-        field + 2,
-        width,
         t_lsb,
         flip,
         *offsets,
@@ -493,14 +312,13 @@ def shared_parameters(
         (1 << (fraction_bits + 2)) - 1,
         0 if twos_complement else 1 << (fraction_bits + 1),
         1 if clear_negative_zero else 0,
-        1 << (width - 1),
     ]
     return np.array(p, np.int64), np.array([n & ones for n in q], dtype)
 
 
-def shared_form(mantissa_bits: int, twos_complement: int, bias: int, nan: int) -> np.ndarray:
-    """Return parameters of decoding: sign position, two numbers for the magnitude, exponent offset, NaN exponent."""
+def shared_form(mantissa_bits: int, twos_complement: int, bias: int, nan: int) -> tuple[np.ndarray, np.float32]:
+    """Return parameters of decoding: sign bit, two numbers for the magnitude and the NaN exponent; the scale."""
     n = mantissa_bits
-    magnitude = (0xFFFFFFFF, (1 << n) + 1) if twos_complement else (0, -(1 << (n - 1)))
-    numbers = [n - 1, *magnitude, 127 - bias - (n - 2), 255 if nan else 256]
-    return np.array([number & 0xFFFFFFFF for number in numbers], np.uint32)
+    magnitude = (0xFFFF, (1 << n) + 1) if twos_complement else (0, -(1 << (n - 1)))
+    numbers = [1 << (n - 1), *magnitude, 255 if nan else 256]
+    return np.array([number & 0xFFFF for number in numbers], np.uint16), np.float32(2.0 ** (132 - bias - n))

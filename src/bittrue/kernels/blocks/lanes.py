@@ -1,0 +1,318 @@
+"""Vectors as values: a fixed number of lanes, of which block kernels hold whole blocks at once.
+
+The operations of `kernels.ops` take them as they take scalars, and scalars beside them are spread to all lanes. What is
+here moves lanes: from and to memory, within a block, between widths. LLVM splits vectors that the host does not have.
+
+How many lanes there are is part of the type, and so is how they lie in blocks: `shape` is three tuples, of which only
+the lengths matter: log2 of the elements per group, of the groups per block, of the blocks per vector.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import njit
+from numba.core import types
+from numba.core.datamodel import models
+from numba.extending import intrinsic, lower_cast, register_model
+
+#: For functions of vectors, which must not pass through memory from one to the next.
+inlined = njit(nogil=True, error_model="numpy", forceinline=True)
+
+
+class Lanes(types.Type):  # type: ignore[misc]  # Numba is untyped
+    """The Numba type of `count` lanes of `dtype`, a Numba integer, float32 or boolean."""
+
+    def __init__(self, dtype: Any, count: int) -> None:
+        self.dtype, self.count = dtype, count
+        super().__init__(name=f"Lanes({dtype}, {count})")
+
+    @property
+    def mask(self) -> Any:
+        """The type of a comparison of two such vectors."""
+        return Lanes(types.boolean, self.count)
+
+    @property
+    def llvm(self) -> Any:
+        """The LLVM type."""
+        if self.dtype == types.float32:
+            return ir.VectorType(ir.FloatType(), self.count)
+        return ir.VectorType(ir.IntType(1 if self.dtype == types.boolean else self.dtype.bitwidth), self.count)
+
+
+@register_model(Lanes)
+class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, dmm: Any, fe_type: Lanes) -> None:
+        super().__init__(dmm, fe_type, fe_type.llvm)
+
+
+@lower_cast(types.Integer, Lanes)
+@lower_cast(types.Float, Lanes)
+def _spread_scalar(context: Any, builder: Any, fromty: Any, toty: Lanes, value: Any) -> Any:
+    one = builder.insert_element(
+        ir.Constant(toty.llvm, ir.Undefined), context.cast(builder, value, fromty, toty.dtype), ir.IntType(32)(0)
+    )
+    return _shuffle(builder, one, [0] * toty.count)
+
+
+@lower_cast(types.IntegerLiteral, Lanes)
+def _spread_literal(context: Any, builder: Any, fromty: Any, toty: Lanes, value: Any) -> Any:
+    ones = (1 << toty.dtype.bitwidth) - 1
+    return ir.Constant(toty.llvm, [toty.llvm.element(fromty.literal_value & ones)] * toty.count)
+
+
+@lower_cast(Lanes, Lanes)
+def _change_width(context: Any, builder: Any, fromty: Lanes, toty: Lanes, value: Any) -> Any:
+    if fromty.dtype.bitwidth < toty.dtype.bitwidth:
+        return builder.zext(value, toty.llvm)
+    return value if fromty == toty else builder.trunc(value, toty.llvm)
+
+
+def _shuffle(builder: Any, value: Any, order: list[int]) -> Any:
+    indices = ir.Constant(ir.VectorType(ir.IntType(32), len(order)), order)
+    return builder.shuffle_vector(value, ir.Constant(value.type, ir.Undefined), indices)
+
+
+def _levels(shape: Any) -> tuple[int, int, int]:
+    group, block, vector = (len(part) for part in shape)
+    return group, group + block, group + block + vector
+
+
+@intrinsic
+def width_of(typingctx: Any, like: Any) -> Any:
+    """The width in bits of the elements of an array, as a constant."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return ir.Constant(ir.IntType(64), like.dtype.bitwidth)
+
+    return types.int64(like), codegen
+
+
+# --- memory -----------------------------------------------------------------------------------------------------------
+
+
+def _at(context: Any, builder: Any, kind: Any, array: Any, index: Any, llvm: Any) -> Any:
+    data = context.make_array(kind)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [index]), llvm.as_pointer())
+
+
+@intrinsic
+def load(typingctx: Any, array: Any, index: Any, shape: Any) -> Any:
+    """The elements of an array from `index` on, one per lane."""
+    result = Lanes(array.dtype, 1 << _levels(shape)[2])
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        value = builder.load(_at(context, builder, array, args[0], args[1], result.llvm))
+        value.align = array.dtype.bitwidth // 8
+        return value
+
+    return result(array, types.int64, shape), codegen
+
+
+@intrinsic
+def prefetch(typingctx: Any, array: Any, index: Any, shape: Any) -> Any:
+    """Ask for the lines that a later `load` will need."""
+    size = array.dtype.bitwidth // 8 << _levels(shape)[2]
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        byte, number = ir.IntType(8), ir.IntType(32)
+        start = _at(context, builder, array, args[0], args[1], byte)
+        ask = builder.module.declare_intrinsic(
+            "llvm.prefetch", [byte.as_pointer()], ir.FunctionType(ir.VoidType(), [byte.as_pointer()] + [number] * 3)
+        )
+        for line in range(0, size, 64):
+            builder.call(ask, [builder.gep(start, [ir.IntType(64)(line)]), number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.none(array, types.int64, shape), codegen
+
+
+@intrinsic
+def store(typingctx: Any, array: Any, index: Any, lanes: Any) -> Any:
+    """Store lanes of any width into an array of integers or floats of 8 to 32 bits, or a mask as bits into bytes."""
+    llvm = ir.IntType(lanes.count) if lanes.dtype == types.boolean else lanes.llvm
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        value = builder.bitcast(args[2], llvm)
+        builder.store(value, _at(context, builder, array, args[0], args[1], llvm)).align = array.dtype.bitwidth // 8
+        return context.get_dummy_value()
+
+    return types.none(array, types.int64, lanes), codegen
+
+
+def _first(which: int, bits: bool) -> Any:
+    @intrinsic
+    def operation(typingctx: Any, array: Any, index: Any, shape: Any) -> Any:
+        count, level = 1 << _levels(shape)[2], _levels(shape)[which]
+        few = count >> level
+        stored = ir.IntType(few) if bits else ir.VectorType(ir.IntType(array.dtype.bitwidth), few)
+        result = Lanes(types.boolean if bits else array.dtype, count)
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            value = builder.load(_at(context, builder, array, args[0], args[1], stored))
+            value.align = 1
+            value = builder.bitcast(value, ir.VectorType(result.llvm.element, few))
+            return _shuffle(builder, value, [i >> level for i in range(count)])
+
+        return result(array, types.int64, shape), codegen
+
+    return operation
+
+
+load_blocks = _first(1, False)  # one element of an array per block, in all its lanes
+load_group_bits = _first(0, True)  # one bit of an array of bytes per group, as a mask
+
+
+def _starts(which: int) -> Any:
+    @intrinsic
+    def operation(typingctx: Any, lanes: Any, shape: Any) -> Any:
+        level = _levels(shape)[which]
+        result = Lanes(lanes.dtype, lanes.count >> level)
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return _shuffle(builder, args[0], [i << level for i in range(result.count)])
+
+        return result(lanes, shape), codegen
+
+    return operation
+
+
+of_groups = _starts(0)  # the first lane of every group
+of_blocks = _starts(1)  # the first lane of every block
+
+
+# --- between lanes ----------------------------------------------------------------------------------------------------
+
+
+def _maximum(span: Callable[[Any], tuple[int, int]]) -> Any:
+    @intrinsic
+    def operation(typingctx: Any, lanes: Any, shape: Any) -> Any:
+        first, last = span(shape)
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            value = args[0]
+            for level in range(first, last):
+                other = _shuffle(builder, value, [i ^ (1 << level) for i in range(lanes.count)])
+                value = builder.select(builder.icmp_unsigned(">", value, other), value, other)
+            return value
+
+        return lanes(lanes, shape), codegen
+
+    return operation
+
+
+group_maxima = _maximum(lambda shape: (0, _levels(shape)[0]))  # the largest lane of each group, in all its lanes
+block_maxima = _maximum(lambda shape: _levels(shape)[:2])  # the same of each block, given those of the groups
+
+
+@intrinsic
+def any_(typingctx: Any, mask: Any) -> Any:
+    """Whether any lane of a mask is set."""
+    word = ir.IntType(mask.count)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.icmp_unsigned("!=", builder.bitcast(args[0], word), word(0))
+
+    return types.boolean(mask), codegen
+
+
+@intrinsic
+def upper(typingctx: Any, lanes: Any, like: Any) -> Any:
+    """Lanes as wide as the elements of `like`: the upper halves, or the lanes as they are."""
+    result = Lanes(like.dtype, lanes.count)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return args[0] if result == lanes else _halves(builder, args[0], result, 1)
+
+    return result(lanes, like), codegen
+
+
+@intrinsic
+def below(typingctx: Any, lanes: Any, like: Any) -> Any:
+    """What `upper` leaves out: the lower halves, or zeros."""
+    result = Lanes(like.dtype, lanes.count)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return ir.Constant(result.llvm, None) if result == lanes else _halves(builder, args[0], result, 0)
+
+    return result(lanes, like), codegen
+
+
+def _halves(builder: Any, value: Any, result: Lanes, which: int) -> Any:
+    pairs = builder.bitcast(value, ir.VectorType(result.llvm.element, 2 * result.count))
+    return _shuffle(builder, pairs, [2 * i + which for i in range(result.count)])
+
+
+@intrinsic
+def paired(typingctx: Any, lanes: Any) -> Any:
+    """Pairs of lanes as lanes of twice the width, the first one lowest."""
+    result = Lanes(types.Integer.from_bitwidth(2 * lanes.dtype.bitwidth, False), lanes.count // 2)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], result.llvm)
+
+    return result(lanes), codegen
+
+
+@intrinsic
+def unpaired(typingctx: Any, lanes: Any) -> Any:
+    """The inverse of `paired`."""
+    result = Lanes(types.Integer.from_bitwidth(lanes.dtype.bitwidth // 2, False), lanes.count * 2)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], result.llvm)
+
+    return result(lanes), codegen
+
+
+def _cast(bits: int) -> Any:
+    @intrinsic
+    def operation(typingctx: Any, lanes: Any) -> Any:
+        result = Lanes(types.Integer.from_bitwidth(bits, False), lanes.count)
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return args[0]
+
+        return result(result), codegen
+
+    return operation
+
+
+to_bytes = _cast(8)  # lanes of 8 bits: the low ones
+to_words = _cast(16)
+to_longs = _cast(32)
+
+
+# --- float32 ----------------------------------------------------------------------------------------------------------
+
+
+@intrinsic
+def floats(typingctx: Any, lanes: Any) -> Any:
+    """The float32 values of patterns."""
+    result = Lanes(types.float32, lanes.count)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], result.llvm)
+
+    return result(lanes), codegen
+
+
+@intrinsic
+def to_floats(typingctx: Any, lanes: Any) -> Any:
+    """The float32 values of small integers."""
+    result = Lanes(types.float32, lanes.count)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.sitofp(args[0], result.llvm)
+
+    return result(lanes), codegen
+
+
+@intrinsic
+def times(typingctx: Any, x: Any, y: Any) -> Any:
+    """Products of float32 lanes."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.fmul(*args)
+
+    return x(x, x), codegen
