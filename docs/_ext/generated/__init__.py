@@ -27,9 +27,9 @@ __all__ = ["setup"]
 _PROJECT = ("CONTRIBUTING.md", "CHANGELOG.md")
 
 
-def _pages(root: Path) -> Iterator[tuple[str, str]]:
+def _pages(root: Path, absent: list[str]) -> Iterator[tuple[str, str]]:
     """Yield name and text of every computed page."""
-    yield from api.pages()
+    yield from api.pages(absent)
     yield "reference/cli.md", cli.page()
     yield from formats.pages()
     for name in _PROJECT:
@@ -40,7 +40,7 @@ def _pages(root: Path) -> Iterator[tuple[str, str]]:
 def _write(app: Any) -> None:
     source = Path(app.srcdir)
     written = set()
-    for name, text in _pages(source.parent):
+    for name, text in _pages(source.parent, app.config.autodoc_mock_imports):
         path = source / name
         written.add(path)
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -8,6 +8,8 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
+from sphinx.ext.autodoc.mock import mock
+
 __all__ = ["pages"]
 
 #: Rooms with a page, in the order of the contents. What the package itself exports is documented there alone.
@@ -80,11 +82,12 @@ def _page(room: str, seen: set[int]) -> str:
     return "\n".join(lines)
 
 
-def pages() -> Iterator[tuple[str, str]]:
-    """Yield name and text of each page, and of their contents."""
+def pages(absent: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield name and text of each page, and of their contents; `absent` packages are replaced by mocks."""
     seen: set[int] = set()
-    for room in _ROOMS:
-        yield f"reference/api/{room}.rst", _page(room, seen)
+    with mock(absent):
+        for room in _ROOMS:
+            yield f"reference/api/{room}.rst", _page(room, seen)
     title = "Python"
     contents = [title, "=" * len(title), "", ".. toctree::", "   :maxdepth: 1", "", *(f"   {r}" for r in _ROOMS), ""]
     yield "reference/api/index.rst", "\n".join(contents)
