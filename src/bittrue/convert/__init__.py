@@ -25,7 +25,8 @@ from ..files import (
     Writer,
     open_tensors,
 )
-from ..files.base import Path
+from ..files.base import Path, explained
+from ..files.writer import uninterrupted
 from ..formats import FloatFormat, Format, TaperedFormat
 from ..formats import format as _format
 from ..kinds.block import BlockFormat, BlockRule
@@ -195,7 +196,8 @@ def _convert_shards(engine: _Engine, reader: ShardedReader, target: str, chosen:
                 raise FileError(f"{output}: is part of the source; a sharded checkpoint needs another folder to go to")
             AtomicFile(output, force).check()
         # What is entered first gets its name last: the index names the shards only when all are there.
-        file = stack.enter_context(AtomicFile(index, force))
+        file = AtomicFile(index, force)
+        written = stack.enter_context(file)
         size = 0
         for shard, part in reader.shards.items():
             infos = [engine.target_info(info, chosen) for info in part.tensors.values()]
@@ -206,7 +208,11 @@ def _convert_shards(engine: _Engine, reader: ShardedReader, target: str, chosen:
         weights = {name: shard for shard, part in reader.shards.items() for name in part.tensors}
         about = {**reader.about, "total_size": size}
         text = json.dumps({"metadata": about, "weight_map": dict(sorted(weights.items()))}, indent=2)
-        file.write(text.encode() + b"\n")
+        with explained(index):
+            written.write(text.encode() + b"\n")
+            file.sync()
+        with uninterrupted():
+            stack.close()
 
 
 @contextmanager

@@ -33,7 +33,7 @@ Path = str | os.PathLike[str]
 
 _MAX_DIMENSIONS = 64  # NumPy's limit
 _WIDEST = 16  # bytes of a complex128: what holds codes must be able to hold their values
-_FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
+FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 #: What reading from a damaged or vanishing file can raise.
 _READ_ERRORS = (OSError, EOFError, zipfile.BadZipFile, zlib.error, UnicodeDecodeError, RuntimeError)
 
@@ -62,7 +62,7 @@ def explained(path: Path) -> Iterator[None]:
     except IsADirectoryError as error:
         raise FileError(f"{path}: is a folder, expected a file") from error
     except _READ_ERRORS as error:
-        if isinstance(error, OSError) and error.errno in _FULL:
+        if isinstance(error, OSError) and error.errno in FULL:
             raise FileError(f"{path}: no space left to write it ({error.strerror}); nothing was kept") from error
         said = error.strerror if isinstance(error, OSError) and error.strerror else str(error) or "unexpected end"
         raise FileError(f"{path}: {said[:1].lower()}{said[1:]}") from error

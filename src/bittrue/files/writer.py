@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterable
-from contextlib import suppress
-from types import TracebackType
+import signal
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..kinds.block import BlockFormat
-from .base import Codes, ExistingFileError, FileError, Path, Sink, TensorInfo, explained, to_image
+from .base import FULL, Codes, ExistingFileError, FileError, Path, Sink, TensorInfo, explained, to_image
 from .npy import NpySink, NpzSink
 from .raw import RawSink
 from .safetensors import SafetensorsSink
@@ -18,7 +20,7 @@ from .safetensors import SafetensorsSink
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["AtomicFile", "Writer"]
+__all__ = ["AtomicFile", "Writer", "uninterrupted"]
 
 SINKS: dict[str, type[Sink]] = {
     ".safetensors": SafetensorsSink,
@@ -77,6 +79,9 @@ class AtomicFile:
     ) -> None:
         if kind is not None:
             self._remove()
+            if isinstance(error, OSError) and error.errno in FULL:  # only writing runs out of space
+                with explained(self.path):
+                    raise error
             return
         try:
             with explained(self.path):
@@ -110,6 +115,23 @@ class AtomicFile:
                 self._file.close()
         with suppress(OSError):
             os.unlink(self._temporary)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C wait for the end of the block, which takes milliseconds: several files get their names together."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield  # interrupts reach the main thread only
+        return
+    waiting: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda number, frame: waiting.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if waiting:
+            before(*waiting[0])
 
 
 def _sync_folder(folder: str) -> None:
