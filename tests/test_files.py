@@ -463,7 +463,7 @@ BAD_SAFETENSORS = {
     ),
     "parameter of another type": (
         ({**typed("a", {"name": "x", "kind": "float", "exponent_bits": "8"}, [1]), "a": entry("U8", [1], 0, 1)}, b"1"),
-        "do not fit together",
+        "exponent_bits='8' must be an integer",
     ),
     "a built-in with parameters": (
         ({**typed("a", {"name": "int8", "kind": "int", "width": 8}, [1]), "a": entry("U8", [1], 0, 1)}, b"1"),

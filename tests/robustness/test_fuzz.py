@@ -18,6 +18,7 @@ from .targets import TARGETS, Sandbox
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the fuzzer forks, and reads /proc")
 
 TESTS = Path(__file__).parents[1]
+_FIVE = {"kind": "int", "name": "five", "width": 5}
 _NPY = b"\x93NUMPY\x01\x00"
 
 
@@ -43,6 +44,15 @@ FOUND: dict[str, tuple[str, Any]] = {
     "half of a surrogate pair in the metadata": (
         "safetensors",
         safetensors({"__metadata__": {"bittrue": '{"a": "\ud800"}'}}),
+    ),
+    "an integer format whose sign is a number": (
+        "safetensors",
+        safetensors(
+            {
+                "__metadata__": {"bittrue": json.dumps({"a": {"format": _FIVE | {"signed": 255}, "shape": [0]}})},
+                "a": {"dtype": "U8", "shape": [0], "data_offsets": [0, 0]},
+            }
+        ),
     ),
     "a member that wants 4 GB for LZMA": (
         "npz",

@@ -72,11 +72,11 @@ def format_from_json(data: object) -> Format:
     if data["name"] in _BUILT_IN:
         raise ValueError(f"format {data['name']!r} is built in and takes no parameters")
     parameters = {name: value for name, value in data.items() if name != "kind"}
-    allowed = {f.name for f in fields(kind)}
+    allowed = {f.name: str(f.type) for f in fields(kind)}
     for name, value in parameters.items():
         if name not in allowed:
             raise ValueError(f"format {data['name']!r}: parameter {name!r} is not one of {', '.join(sorted(allowed))}")
-        parameters[name] = _CONVERT.get(name, _scalar)(name, value)
+        parameters[name] = _CONVERT[name](name, value) if name in _CONVERT else _scalar(name, value, allowed[name])
     try:
         made = kind(**parameters)
         _check(made)
@@ -89,9 +89,19 @@ def format_from_json(data: object) -> Format:
     return known if known == made else made
 
 
-def _scalar(name: str, value: object) -> object:
-    if value is not None and not isinstance(value, (str, bool)) and not (type(value) is int and abs(value) < 1 << 20):
-        raise ValueError(f"parameter {name}={value!r} must be an integer, true, false or a string")
+#: What a parameter of a type may be in JSON.
+_SCALARS: dict[str, tuple[tuple[type, ...], str]] = {
+    "str": ((str,), "a string"),
+    "bool": ((bool,), "true or false"),
+    "int": ((int,), "an integer below 2**20"),
+    "int | None": ((int, type(None)), "an integer below 2**20, or null"),
+}
+
+
+def _scalar(name: str, value: object, kind: str) -> object:
+    types, words = _SCALARS[kind]
+    if type(value) not in types or (type(value) is int and abs(value) >= 1 << 20):
+        raise ValueError(f"parameter {name}={value!r} must be {words}")
     return value
 
 
