@@ -9,9 +9,7 @@ import warnings
 
 import pytest
 
-pytest.importorskip("starlette", reason="pip install 'bittrue[explorer]'")
-pytest.importorskip("uvicorn", reason="pip install 'bittrue[explorer]'")
-
+EXTRA = "needs the explorer's packages: pip install 'bittrue[explorer]'"
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
@@ -20,6 +18,8 @@ FLAGS = (
 
 @pytest.fixture(scope="session")
 def client():
+    pytest.importorskip("starlette", reason=EXTRA)
+    pytest.importorskip("jinja2", reason=EXTRA)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # newer versions would rather have another HTTP client
         try:
@@ -47,8 +47,8 @@ def ask(client):
 @pytest.fixture(scope="session")
 def address():
     """Serve the explorer on a free port of this machine."""
-    import uvicorn
-
+    uvicorn = pytest.importorskip("uvicorn", reason=EXTRA)
+    pytest.importorskip("starlette", reason=EXTRA)
     from bittrue.explorer.app import create_app
     from bittrue.explorer.server import listen
 
@@ -66,7 +66,7 @@ def address():
 
 @pytest.fixture(scope="session")
 def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
+    playwright = pytest.importorskip("playwright.sync_api", reason="drives the browser: pip install playwright")
     binary = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if binary is None:
         pytest.skip("there is no Chromium on this system: apt-get install chromium")

@@ -59,6 +59,17 @@ def test_reasons(ask, value, mode, why, decimal):
     assert (rows[mode]["why"], rows[mode]["text"]) == (why, decimal)
 
 
+def test_hybrid_reasons(ask):
+    """Ascend C, Reg Cast, CAST_HYBRID: half away for |E| <= 3; else F >= T, so that 16 with F = T = 0 becomes 20."""
+    why = {
+        value: {o["name"]: (o["why"], o["text"]) for o in ask("number", value=value)["first"]["parts"][0]["rounding"]}
+        for value in ("1.25", "16", "17")
+    }
+    assert why["1.25"]["hybrid"] == ("|E| <= 3: nothing is dropped", "1.25")
+    assert why["16"]["hybrid"] == ("|E| > 3: dropped bits >= low bits of float32: up", "20")
+    assert why["17"]["nearest_even"] == ("below half: stays", "16")
+
+
 def test_every_code_of_the_vendors_table(ask):
     cells = ask("map", format="hifloat8_t")["cells"]
     with HIF8.open() as file:
@@ -110,7 +121,7 @@ def test_the_line(ask):
     row = line["rows"][0]  # OCP MX: 0 0.5 1 1.5 2 3 4 6
     assert [p["text"] for p in row["points"]] == ["1", "1.5", "2", "3", "4"]
     assert [p["x"] for p in row["points"]] == [0, 0.125, 0.25, 0.5, 0.75]
-    assert line["value"]["x"] == pytest.approx(0.35) and line["result"] == {"x": 0.25, "text": "0x4"}
+    assert line["value"]["x"] == pytest.approx(0.35) and row["taken"] == "0x4"
     closer = ask("line", format="float4_e2m1fn", value="2.4", at="3", zoom="2", move="in", point="250")
     assert (closer["at"], closer["zoom"]) == ("2.5", 1)  # what was a quarter from the left stays there
     assert ask("line", format="float4_e2m1fn", at="3", zoom="2", move="right")["at"] == "4"

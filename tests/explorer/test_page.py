@@ -97,24 +97,25 @@ def test_change_the_format_by_an_alias_and_compare(page):
     assert "fp8_e5m2" in page.locator("#all-formats option[value=float8_e5m2]").inner_text().lower()
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "?format=half&code=0x3555&second=bfloat16&at=0.333&zoom=-9",
-        "?view=map&format=float4_e2m1fn&code=0x5",
-        "?view=block&block=mx6&values=1%2C-3%2C0.5&rounding=floor",
-        "?view=fixpipe&npu=Atlas+A2&qmode=VDEQF16&word=0x3f000000&acc=77&relu=1",
-        "?view=rule&product=Atlas+A2&src=half&dst=int8_t&mode=CAST_CEIL&x=2.5&theme=dark",
-    ],
-)
-def test_follow_a_shared_address(page, browser, address, query):
+SHARED = [
+    "?format=half&code=0x3555&second=bfloat16&at=0.333&zoom=-9",
+    "?view=map&format=float4_e2m1fn&code=0x5",
+    "?view=block&block=mx6&values=1%2C-3%2C0.5&rounding=floor",
+    "?view=fixpipe&npu=Atlas+A2&qmode=VDEQF16&word=0x3f000000&acc=77&relu=1",
+    "?view=rule&product=Atlas+A2&src=half&dst=int8_t&mode=CAST_CEIL&x=2.5&theme=dark",
+]
+
+
+def test_follow_a_shared_address(page, browser, address):
     """What one sees is what the other sees, and the address stays as it is."""
-    page.open(query)
-    wanted = page.inner_text("main")
     fields = "[...document.querySelectorAll('section:not([hidden]) :is(input, select, textarea)')].map(f => f.value)"
-    other = Page(browser, address).open("?" + urlparse(page.url).query)
-    assert other.inner_text("main") == wanted and other.evaluate(fields) == page.evaluate(fields)
-    assert page.url.endswith(query)
+    other = Page(browser, address)
+    for query in SHARED:
+        page.open(query)
+        other.open("?" + urlparse(page.url).query)
+        assert other.inner_text("main") == page.inner_text("main")
+        assert other.evaluate(fields) == page.evaluate(fields)
+        assert page.url.endswith(query)
     other.context.close()
 
 
@@ -127,32 +128,32 @@ def test_what_the_shared_addresses_show(page):
     assert "CAST_CEIL used" in page.inner_text("#rules") and "documented" in page.inner_text("#rules")
 
 
-@pytest.mark.parametrize(
-    ("query", "field", "text", "said", "right"),
-    [
-        ("", "value", "1.x", "is not a number", "1.5"),
-        ("", "format", "hifloat9", "did you mean 'hifloat8'", "half"),
-        ("", "code", "0x1ff", "out of range", "0x1f"),
-        ("?view=map", "map-format", "half", "16 bits", "int4"),
-        ("?view=block", "values", "1,2,<b>", "is not a number", "1,2"),
-        ("?view=fixpipe", "acc", "0.5", "not an int32", "5"),
-        ("?view=rule", "x", "zero", "is not a number", "0"),
-        ("?view=rule", "shift", "99", "-4 to 59", "9"),
-    ],
-)
-def test_a_mistake_is_said_beside_its_field(page, query, field, text, said, right):
-    page.open(query)
-    page.fill(f"#{field}", text)
-    message = page.locator(f"#{field}-error")
-    message.wait_for(state="visible")
-    assert said in message.inner_text() and message.get_attribute("role") == "alert"
-    assert page.get_attribute(f"#{field}", "aria-invalid") == "true"
-    assert page.get_attribute(f"#{field}", "aria-describedby") == f"{field}-error"
-    box, beside = page.locator(f"#{field}").bounding_box(), message.bounding_box()
-    assert 0 <= beside["y"] - box["y"] - box["height"] < 12 and abs(beside["x"] - box["x"]) < 2
-    page.fill(f"#{field}", right)
-    message.wait_for(state="hidden")
-    assert page.get_attribute(f"#{field}", "aria-invalid") is None
+MISTAKES = [
+    ("", "value", "1.x", "is not a number", "1.5"),
+    ("", "format", "hifloat9", "did you mean 'hifloat8'", "half"),
+    ("", "code", "0x1ff", "out of range", "0x1f"),
+    ("?view=map", "map-format", "half", "16 bits", "int4"),
+    ("?view=block", "values", "1,2,<b>", "is not a number", "1,2"),
+    ("?view=fixpipe", "acc", "0.5", "not an int32", "5"),
+    ("?view=rule", "x", "zero", "is not a number", "0"),
+    ("?view=rule", "shift", "99", "-4 to 59", "9"),
+]
+
+
+def test_a_mistake_is_said_beside_its_field(page):
+    for query, field, text, said, right in MISTAKES:
+        page.open(query)
+        page.fill(f"#{field}", text)
+        message = page.locator(f"#{field}-error")
+        message.wait_for(state="visible")
+        assert said in message.inner_text() and message.get_attribute("role") == "alert"
+        assert page.get_attribute(f"#{field}", "aria-invalid") == "true"
+        assert page.get_attribute(f"#{field}", "aria-describedby") == f"{field}-error"
+        box, beside = page.locator(f"#{field}").bounding_box(), message.bounding_box()
+        assert 0 <= beside["y"] - box["y"] - box["height"] < 12 and abs(beside["x"] - box["x"]) < 2
+        page.fill(f"#{field}", right)
+        message.wait_for(state="hidden")
+        assert page.get_attribute(f"#{field}", "aria-invalid") is None
 
 
 def test_light_and_dark(browser, address):
@@ -172,10 +173,10 @@ def test_light_and_dark(browser, address):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_stands_out(browser, address, scheme):
     """WCAG 2.1 AA: 4.5 to 1, for the text of bits, badges, notes and fields on their own grounds."""
-    page = Page(browser, address, color_scheme=scheme).open("?second=half&value=1e9")
-    for view in ("number", "block"):
+    page = Page(browser, address, color_scheme=scheme)
+    for view in VIEWS:
         page.open(f"?view={view}&second=half&value=1e9")
-        assert page.evaluate(CONTRAST) == []
+        assert page.evaluate(CONTRAST) == [], view
     page.context.close()
 
 
@@ -190,7 +191,7 @@ CONTRAST = """(() => {
   const found = [];
   for (const e of document.querySelectorAll("body *")) {
     const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
-    if (!own || !e.checkVisibility() || e.closest("svg") || e.classList.contains("visually-hidden")) continue;
+    if (!own || !e.checkVisibility() || e.closest("svg, option") || e.classList.contains("visually-hidden")) continue;
     const [a, b] = [lum(rgb(getComputedStyle(e).color)), lum(ground(e))].sort((x, y) => y - x);
     const ratio = (a + 0.05) / (b + 0.05);
     if (ratio < 4.5) found.push(`${e.className || e.tagName} ${e.textContent.slice(0, 20)} ${ratio.toFixed(2)}`);
@@ -199,16 +200,16 @@ CONTRAST = """(() => {
 })()"""
 
 
-@pytest.mark.parametrize("view", VIEWS)
-def test_a_narrow_screen(page, view):
+def test_a_narrow_screen(page):
     page.set_viewport_size({"width": 360, "height": 780})
-    page.open(f"?view={view}&format=hifloat8&second=float64&value=0.1&block=mxfp8_e4m3")
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    wide = """[...document.querySelectorAll('main *')].filter(e => e.checkVisibility() && !e.closest('.scroll, svg')
-      && !e.classList.contains('visually-hidden') && e.getBoundingClientRect().right > innerWidth + 1)
-      .map(e => e.tagName + '.' + e.className)"""
-    assert page.evaluate(wide) == []
-    assert page.locator("nav a").count() == 5 and page.locator("nav a[aria-current=page]").is_visible()
+    for view in VIEWS:
+        page.open(f"?view={view}&format=hifloat8&second=float64&value=0.1&block=mxfp8_e4m3")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), view
+        wide = """[...document.querySelectorAll('main *')].filter(e => e.checkVisibility() && !e.closest('.scroll, svg')
+          && !e.classList.contains('visually-hidden') && e.getBoundingClientRect().right > innerWidth + 1)
+          .map(e => e.tagName + '.' + e.className)"""
+        assert page.evaluate(wide) == [], view
+        assert page.locator("nav a").count() == 5 and page.locator("nav a[aria-current=page]").is_visible()
 
 
 def test_keys(page):

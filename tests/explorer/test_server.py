@@ -16,7 +16,8 @@ import pytest
 
 from bittrue.cli import main
 from bittrue.cli.explore import _state
-from bittrue.explorer import server
+
+server = pytest.importorskip("bittrue.explorer.server", reason="pip install 'bittrue[explorer]'")
 
 MAIN = "import sys; from bittrue.cli import main; sys.exit(main())"
 COMMAND = [sys.executable, "-c", MAIN, "explore", "--no-browser"]

@@ -225,9 +225,8 @@ class NumberView:
         """Hybrid rounding takes its threshold from the bits of a float32; another value becomes the nearest one."""
         if not isinstance(self.f, TaperedFormat):
             return Outcome(name, None, "hifloat8 only")
-        single = format("float32")
-        near = single.value(encode(self.value, single, Rule(overflow=Overflow.infinity)))
-        code = encode(near, self.f, rule, source=single)
+        near = _nearest_float32(self.value)
+        code = encode(near, self.f, rule, source="float32")
         return Outcome(name, code, "" if self.is_nan or near == self.value else f"from float32 {decimal(near, 9)}")
 
     def _fraction_above(self) -> Fraction:
@@ -345,8 +344,12 @@ class NumberView:
         """CAST_HYBRID: half to away for |E| <= 3, else the dropped bits against the float32's lowest ones."""
         if not isinstance(self.f, TaperedFormat) or self.decision is None:
             return ""
-        exponent = floor_log2(abs(self.number))
-        return "|E| <= 3: as nearest_away" if abs(exponent) <= 3 else "|E| > 3: dropped bits >= low bits of the float32"
+        if abs(floor_log2(abs(self.number))) <= 3:
+            return f"|E| <= 3: {self.decision.why(Rounding.nearest_away)}"
+        single = _nearest_float32(self.value)
+        code = encode(single, self.f, Rule(rounding=Rounding.hybrid), source="float32")
+        up = code != encode(single, self.f, Rule(rounding=Rounding.trunc))
+        return f"|E| > 3: dropped bits {'>=' if up else '<'} low bits of float32: {'up' if up else 'stays'}"
 
     # --- records ------------------------------------------------------------------------------------------------------
 
@@ -393,6 +396,11 @@ class NumberView:
                 return None
             result = Fraction(0)
         return (result - self.number) / self.ulp
+
+
+def _nearest_float32(value: Value) -> Value:
+    single = format("float32")
+    return single.value(encode(value, single, Rule(overflow=Overflow.infinity)))
 
 
 def field_meaning(f: Format, field: Field, code: int) -> str:

@@ -54,6 +54,7 @@ def block(given: Fields) -> Record:
     group = f.shift_group if isinstance(f, SharedExponentFormat) else 0
     elements = []
     filled = [*view.given, *[Fraction(0)] * (f.block_size - len(view.given))]
+    largest = max((abs(v) for v in (*filled, *view.values) if isinstance(v, Fraction)), default=Fraction(0))
     for i, (x, code, value) in enumerate(zip(filled, view.block.codes, view.values)):
         elements.append(
             {
@@ -64,6 +65,8 @@ def block(given: Fields) -> Record:
                 "shift": str(view.block.shifts[i // group]) if group else "",
                 "value": short(value, 14, 7),
                 "error": _relative(x, value),
+                "given_at": _height(x, largest),
+                "value_at": _height(value, largest),
             }
         )
     return {
@@ -130,6 +133,13 @@ def _piece_index(name: str) -> int:
     digits = name[2:].lstrip("[") if name.startswith("E2") else name[1:]
     number = digits.partition("[")[0].rstrip("]")
     return int(number) if number.isdigit() and not name.startswith("E1") else -1
+
+
+def _height(value: Value, largest: Fraction) -> float | None:
+    """Return a value as a part of the largest magnitude, for a drawing; None for NaN and infinities."""
+    if isinstance(value, float) and value:
+        return None
+    return round(float(finite(value) / largest), 4) if largest else 0.0
 
 
 def _relative(given: Value, value: Value) -> str:

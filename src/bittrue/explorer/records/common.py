@@ -29,7 +29,7 @@ DEFAULTS = {
     "src": "float",
     "dst": "hifloat8_t",
     "mode": "CAST_NONE",
-    "x": "1.3",
+    "x": "16",
     "arch": "aie-ml",
     "srs": "1006",
     "shift": "2",

@@ -10,11 +10,11 @@ from functools import lru_cache
 from ...formats import ComplexFormat, FloatFormat, Format, TaperedFormat, Value
 from ...inspection import line as lines
 from ...inspection.catalogue import code_text
-from ...inspection.number import category
+from ...inspection.number import NumberView, category
 from ...inspection.numbers import power, short
 from ..fields import FieldError, Fields
 from .common import DEFAULTS, VALUE_LIMIT, Record, about, entry, finite, scalar, typed
-from .number import read_parts
+from .number import carried, read_parts
 
 __all__ = ["MAP_BITS", "codes", "line"]
 
@@ -35,9 +35,12 @@ def line(given: Fields) -> Record:
     shown = [f]
     name = "code" if "code" in given else "value"
     text = given.text(name, DEFAULTS["value"], VALUE_LIMIT)
-    view = read_parts(name, text, f)[0][1]
+    parts = read_parts(name, text, f)
+    views = [parts[0][1]]
     if "second" in given:
         shown.append(scalar(given, "second", ""))
+        views.append(carried(shown[1], parts)[0][1])
+    view = views[0]
     if "at" in given or "zoom" in given:
         centre = given.number("at", "0")
         if isinstance(centre, float):
@@ -55,14 +58,11 @@ def line(given: Fields) -> Record:
         "width": power(window.width),
         "axis": [{"x": x, "text": text} for x, text in lines.axis(window)],
         "value": {"x": window.place(view.number), "text": short(view.value, 16, 9)} if shows else None,
-        "result": {"x": window.place(finite(view.result)), "text": code_text(view.f, view.code)}
-        if shows and not (isinstance(view.result, float) and view.result)
-        else None,
-        "rows": [_line_row(each, window) for each in shown],
+        "rows": [_line_row(each, window, view) for each, view in zip(shown, views)],
     }
 
 
-def _line_row(f: Format, window: lines.Window) -> Record:
+def _line_row(f: Format, window: lines.Window, view: NumberView) -> Record:
     part = f.part if isinstance(f, ComplexFormat) else f
     row = lines.row(f, window)
     smallest: Fraction = part.min_normal if isinstance(part, (FloatFormat, TaperedFormat)) else Fraction(0)
@@ -70,6 +70,7 @@ def _line_row(f: Format, window: lines.Window) -> Record:
     return {
         "format": part.name,
         "total": str(row.total),
+        "taken": code_text(part, view.code),
         "points": [
             {
                 "x": p.x,

@@ -12,7 +12,7 @@ from ...rounding import Rounding
 from ..fields import FieldError, Fields, checked_size
 from .common import DEFAULTS, VALUE_LIMIT, Record, about, entry, scalar, typed
 
-__all__ = ["Parts", "number", "read_parts"]
+__all__ = ["Parts", "carried", "number", "read_parts"]
 
 _FULL = 160  # characters; longer decimals are also given shortened
 
@@ -32,7 +32,7 @@ def number(given: Fields) -> Record:
     record = {"first": _in_format(f, text, parts)}
     if "second" in given:
         other = scalar(given, "second", "")
-        record["second"] = _in_format(other, text, _carried(other, parts))
+        record["second"] = _in_format(other, text, carried(other, parts))
     return record
 
 
@@ -54,7 +54,7 @@ def read_parts(name: str, text: str, f: Format) -> Parts:
     return parts
 
 
-def _carried(f: Format, parts: Parts) -> Parts:
+def carried(f: Format, parts: Parts) -> Parts:
     """Return the same number in another format; a complex one has an imaginary part, if only zero."""
     if not isinstance(f, ComplexFormat):
         if len(parts) > 1:

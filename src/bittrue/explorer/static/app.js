@@ -90,7 +90,7 @@ function showTheme() {
   else document.documentElement.dataset.theme = theme;
   const button = document.getElementById("theme");
   button.textContent = THEMES[theme][0];
-  button.setAttribute("aria-label", `Colours: ${THEMES[theme][1]}`);
+  button.setAttribute("aria-label", `${THEMES[theme][0]}: the colours are ${THEMES[theme][1]}`);
 }
 
 document.getElementById("theme").addEventListener("click", () => {

@@ -1,6 +1,6 @@
 // A block: shared exponent or scale, level-2 exponents, mantissas, and what each bit of its bytes belongs to.
 
-import { ask, draw, h, put, say, superscripts, table } from "./dom.js";
+import { ask, draw, h, put, s, say, superscripts, table } from "./dom.js";
 
 const NAMES = { rounding: "Rounding", overflow: "Overflow", scale_rule: "Scale rule", nonfinite: "Inf and NaN" };
 
@@ -30,9 +30,10 @@ export async function drawBlock({ get, set }) {
           class: `byte-part ${part.kind}${part.of % 2 ? " odd" : ""}`, "data-of": of(part, group), title: `${part.name}: ${part.bits}`,
         }, part.bits))),
         h("span", { class: "byte-at" }, String(i)))))),
-    h("article", { class: "card" },
-      h("div", { class: "card-head" }, h("h2", {}, "Elements")),
-      elementTable(record, mark)));
+    h("div", { class: "pair two" },
+      h("article", { class: "card" }, h("div", { class: "card-head" }, h("h2", {}, "Elements")), elementTable(record, mark)),
+      h("article", { class: "card" }, h("div", { class: "card-head" }, h("h2", {}, "What is left of the values")),
+        h("p", { class: "keys" }, h("span", { class: "of-given" }, "given"), h("span", {}, "in the block")), chart(elements))));
   say(`${format.name}: ${head.name} ${head.text}, bytes ${bytes.map((byte) => byte.hex).join(" ")}`);
   return true;
 }
@@ -56,6 +57,19 @@ function elementTable(record, mark) {
     row.addEventListener("mouseleave", () => mark(null));
   });
   return shown;
+}
+
+/** Bars of the values in the block, circles of those that were given. */
+function chart(elements) {
+  const width = 500, height = 340, step = width / elements.length;
+  const y = (at) => height / 2 - at * (height / 2 - 8);
+  return h("div", { class: "chart" }, s("svg", { viewBox: `0 0 ${width} ${height + 16}`, role: "img", "aria-label": "Values given and values in the block; the table beside says them in numbers" },
+    elements.map((e, i) => s("g", {},
+      s("title", {}, `${i}: ${e.given} becomes ${e.value}`),
+      e.value_at === null ? null : s("rect", { class: "bar", "data-of": String(i), x: (i * step + step * 0.2).toFixed(1), width: (step * 0.6).toFixed(1), y: Math.min(y(0), y(e.value_at)).toFixed(1), height: Math.max(Math.abs(y(e.value_at) - y(0)), 1).toFixed(1) }),
+      e.given_at === null || e.filled ? null : s("circle", { class: "dot", cx: ((i + 0.5) * step).toFixed(1), cy: y(e.given_at).toFixed(1), r: Math.min(5, step * 0.35).toFixed(1) }),
+      elements.length <= 16 || i % 4 === 0 ? s("text", { x: ((i + 0.5) * step).toFixed(1), y: height + 12, "text-anchor": "middle" }, String(i)) : null)),
+    s("line", { class: "zero-line", x1: 0, x2: width, y1: y(0), y2: y(0) })));
 }
 
 function options(record, set) {

@@ -63,7 +63,7 @@ function picture(record, width, get, set) {
     record.axis.map((tick) => s("g", { class: "tick" },
       s("line", { x1: x(tick.x), x2: x(tick.x), y1: TOP - 6, y2: bottom }),
       s("text", { x: x(tick.x), y: bottom + 18, "text-anchor": anchor(tick.x) }, tick.text))),
-    record.rows.map((row, i) => rowOf(row, i, x, width, record, get, set)),
+    record.rows.map((row, i) => rowOf(row, i, x, width, get, set)),
     inside(record.value)
       ? s("g", { class: "given" },
         s("line", { x1: x(record.value.x), x2: x(record.value.x), y1: 20, y2: bottom }),
@@ -72,7 +72,7 @@ function picture(record, width, get, set) {
         s("text", { x: record.value.x < 0 ? 4 : width - 4, y: 14, "text-anchor": record.value.x < 0 ? "start" : "end" }, side(record.value) + record.value.text)));
 }
 
-function rowOf(row, i, x, width, record, get, set) {
+function rowOf(row, i, x, width, get, set) {
   const first = i === 0;
   const base = TOP + i * ROW + 46;
   const parts = [
@@ -86,7 +86,7 @@ function rowOf(row, i, x, width, record, get, set) {
   const roomy = row.points.length * 18 < width;
   const named = row.points.length * (7 * row.points[0]?.code.length + 14) < width;
   parts.push(row.points.map((point) => {
-    const taken = first && record.result && point.code === record.result.text;
+    const taken = point.code === row.taken;
     const choose = () => set(first ? { code: point.code, value: "", at: get("at"), zoom: get("zoom") } : { value: point.typed, code: "" });
     return s("g", { class: `point ${point.kind}${taken ? " taken" : ""}`, onclick: choose },
       s("title", {}, `${point.code} = ${point.text}`),

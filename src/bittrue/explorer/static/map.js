@@ -36,7 +36,7 @@ export async function drawMap({ get, set, view }) {
       cells.map((cell, i) => [
         i % columns === 0 ? h("span", { class: "head", "aria-hidden": "true" }, cells.length > columns ? `${cell.code.slice(0, 1 + digits)}_` : "0x") : null,
         h("button", {
-          type: "button", class: `cell ${cell.kind}${cell.level > 0.8 ? " deep" : ""}`, "--level": String(cell.level), "data-key": cell.code,
+          type: "button", class: `cell ${cell.kind}${cell.level > 0.754 ? " deep" : ""}`, "--level": String(cell.level), "data-key": cell.code,
           tabindex: i === chosen ? "0" : "-1", "aria-label": `${cell.code}: ${cell.text}`, title: `${cell.code} = ${cell.text}`,
           onclick: () => pick(i),
           onkeydown: (event) => {
