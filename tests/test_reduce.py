@@ -12,6 +12,7 @@ import pytest
 import bittrue as bt
 from bittrue import Rule, exact
 from bittrue import operations as ops
+from bittrue.accumulators import accumulator
 from bittrue.array import Array, array
 
 CASES = list(csv.DictReader((Path(__file__).parent / "data" / "cases.csv").read_text("utf-8").splitlines()))
@@ -351,3 +352,24 @@ def test_published_cases(row):
     assert got.codes.view(out.code_dtype).ravel().tolist() == expected
     if parameters["op"] != "mean":  # the accumulator itself has the value
         assert [exact.encode(Fraction(call(*arrays, **how).item()), out)] == expected
+
+
+@pytest.mark.parametrize("order", ["sequential", "pairwise"])
+@pytest.mark.parametrize("accumulate", ["float32", "float64", "float16", "bfloat16", "hifloat8"])
+def test_matrices_are_multiplied_as_dot_multiplies_them(accumulate: str, order: str) -> None:
+    rng = np.random.default_rng(7)
+    for k in (0, 1, 2, 7, 16):
+        a = bt.array(rng.standard_normal((5, k)), "float32")
+        b = bt.array(rng.standard_normal((k, 6)), "float32")
+        start = bt.quantize(rng.standard_normal(6), accumulate)
+        how = accumulator(accumulate, [a.format] * 2, order, "saturate")
+        expected = np.asarray(bt.dot(a, b, accumulate=accumulate, order=order))
+        found = how.matmul(np.asarray(a), np.asarray(b))
+        assert found.dtype == expected.dtype and (found == expected).all()
+        if order == "pairwise":  # added last
+            last = bt.quantize(expected.astype(np.float64) + np.float64(start), accumulate, overflow="infinity")
+        else:  # the first of the terms
+            ones, first = np.ones((5, 1)), bt.quantize(start, accumulate)[None]
+            longer = (np.concatenate([ones, np.asarray(a)], axis=1), np.concatenate([first, np.asarray(b)]))
+            last = bt.dot(*(bt.array(x, "float64") for x in longer), accumulate=accumulate, order=order)
+        assert (how.matmul(np.asarray(a), np.asarray(b), start) == np.asarray(last)).all()

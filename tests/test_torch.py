@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import itertools
 import subprocess
@@ -18,6 +17,7 @@ from bittrue import Rule
 torch = pytest.importorskip("torch")
 
 from bittrue import torch as btorch  # noqa: E402
+from bittrue.torch import quantizer  # noqa: E402
 
 BLOCKS = "mx9 mx6 mx4 mxfp4 mxfp8_e4m3 nvfp4 bfp16ebs8".split()
 REAL = [f for f in bt.formats() if f.kind in ("bool", "int", "float", "tapered")]
@@ -139,13 +139,13 @@ def test_tables_say_the_same(f: bt.Format, dtype: torch.dtype) -> None:
     x = torch.cat([values(dtype, 2000), torch.from_numpy(fine).to(dtype)])
     tables = 0
     for rounding in roundings(f):
-        key = btorch._key(f, rounding, None, None, None, None, None)
-        table = btorch._table(key, dtype, torch.device("cpu"))
+        key = quantizer._key(f, rounding, None, None, None, None, None)
+        table = quantizer._table(key, dtype, torch.device("cpu"))
         if table is None:
             continue
         tables += 1
-        assert same(btorch._look_up(x, *table), bt.quantize(plain(x), f, rounding)), rounding
-        empty = btorch._look_up(x[:0].reshape(0, 3), *table)
+        assert same(quantizer._look_up(x, *table), bt.quantize(plain(x), f, rounding)), rounding
+        empty = quantizer._look_up(x[:0].reshape(0, 3), *table)
         assert empty.shape == (0, 3)
     served = dtype.itemsize == 2 or (f.bits <= 8 and f.kind != "bool") or f.name in ("float16", "bfloat16")
     assert (tables >= len(PLAIN)) == served
@@ -153,8 +153,8 @@ def test_tables_say_the_same(f: bt.Format, dtype: torch.dtype) -> None:
 
 def test_what_has_no_table() -> None:
     for name, rule in (("int16", Rule()), ("hifloat8", Rule("hybrid")), ("int8", Rule(overflow="raise"))):
-        key = btorch._key(name, None, None, None, rule, None, None)
-        assert btorch._table(key, torch.float32, torch.device("cpu")) is None
+        key = quantizer._key(name, None, None, None, rule, None, None)
+        assert quantizer._table(key, torch.float32, torch.device("cpu")) is None
 
 
 # --- gradients and transformations ------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def test_gradcheck_where_rounding_is_the_identity() -> None:
 
 
 def test_the_operator_keeps_torchs_contract() -> None:
-    key = btorch._key("float8_e4m3fn", None, None, None, None, None, None)
+    key = quantizer._key("float8_e4m3fn", None, None, None, None, None, None)
     x = torch.randn(4, 6).t().requires_grad_()
     torch.library.opcheck(torch.ops.bittrue.quantize.default, (x, key, None, None, None, -1))
 
@@ -221,7 +221,7 @@ def test_compiled_rules_are_the_rules_given(rounds) -> None:
 def test_rules_have_no_other_parts() -> None:
     rule, blocks = Rule("floor", seed=3), bt.BlockRule(rounding="ceil")
     for given in (rule, blocks):
-        name, *parts = btorch._parts(given)
+        name, *parts = quantizer._parts(given)
         assert name == type(given).__name__ and type(given)(*parts) == given
         assert len(parts) == len(dataclasses.fields(given))
 
@@ -252,87 +252,6 @@ def test_arrays_share_memory_with_tensors(f: bt.Format) -> None:
 def test_float8_means_the_same_to_torch() -> None:
     a = bt.Array(np.arange(256, dtype=np.uint8), "float8_e5m2")
     assert np.array_equal(btorch.to_torch(a).float().numpy(), np.asarray(a, np.float32), equal_nan=True)
-
-
-# --- models -----------------------------------------------------------------------------------------------------------
-
-
-class Net(torch.nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv = torch.nn.Conv2d(16, 8, 3, padding=1)
-        self.body = torch.nn.Sequential(torch.nn.Linear(32, 48), torch.nn.ReLU())
-        self.head = torch.nn.Linear(48, 5, bias=False)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.head(self.body(self.conv(x).flatten(1)))
-
-
-def rounded(t: torch.Tensor, name: str, **options: object) -> torch.Tensor:
-    return torch.from_numpy(bt.quantize(t.detach().numpy(), name, **options))
-
-
-def test_layers_see_rounded_weights_and_inputs() -> None:
-    torch.manual_seed(0)
-    net, x = Net(), torch.randn(3, 16, 2, 2)
-    plain = net(x)
-    linear, conv = torch.nn.functional.linear, torch.nn.functional.conv2d
-    hidden = conv(rounded(x, "mx9", axis=1), rounded(net.conv.weight, "mx6", axis=1), net.conv.bias, padding=1)
-    hidden = linear(rounded(hidden.flatten(1), "mx9"), rounded(net.body[0].weight, "mx6"), net.body[0].bias).relu()
-    expected = linear(rounded(hidden, "mx9"), rounded(net.head.weight, "mx6"))
-    keys = list(net.state_dict())
-    with btorch.emulate(net, weights="mx6", activations="mx9") as model:
-        assert model is net and torch.equal(net(x), expected) and list(net.state_dict()) == keys
-        assert torch.equal(copy.deepcopy(net)(x), expected)
-        net(x).sum().backward()
-        assert all(p.grad is not None for p in net.parameters())
-        compiled = torch.compile(net, fullgraph=True, backend="eager")
-        assert torch.equal(compiled(x), expected)
-    assert torch.equal(net(x), plain) and type(net.head) is torch.nn.Linear
-
-
-def test_overrides_and_a_permanent_change() -> None:
-    net, x = Net(), torch.randn(3, 16, 2, 2)
-    head = {"weights": "int8@channel", "outputs": "float16@none"}
-    done = btorch.emulate(net, "mx4", overrides={"body*": None, "conv": None, "head": head})
-    assert done.layers == ["head"] and done.skipped == []
-    hidden = net.body(net.conv(x).flatten(1))
-    scale = net.head.weight.detach().abs().amax(1, keepdim=True) / 127
-    weight = torch.clamp(torch.round(net.head.weight / scale), -127, 127) * scale
-    assert torch.equal(net(x), torch.nn.functional.linear(hidden, weight).half().float())
-    with pytest.raises(ValueError, match="emulated already"):
-        btorch.emulate(net, "mx4")
-    done.remove()
-    assert torch.equal(net(x), net.head(hidden))
-
-
-@pytest.mark.parametrize("name", ["int8@power_of_two", "hifloat8", "nvfp4", "float8_e4m3fn", "float8_e4m3fn@none"])
-def test_scales_of_a_model_are_those_of_a_study(name: str) -> None:
-    torch.manual_seed(1)
-    layer = torch.nn.Linear(64, 24, bias=False)
-    (cost,) = bt.study({"w": layer.weight.detach().numpy()}, [name]).costs
-    with btorch.emulate(layer, name):
-        seen = layer(torch.eye(64)).T.double()
-    noise = ((seen - layer.weight.detach().double()) ** 2).sum().item()
-    assert noise == pytest.approx(cost.noise, rel=1e-6)
-
-
-def test_what_emulation_refuses() -> None:
-    net = Net()
-    for mistake, words in (
-        ({"weights": "int8@group:32"}, "by tensor or channel"),
-        ({"activations": "int8@channel"}, "for weights"),
-        ({"weights": "mx6", "overrides": {"tail": None}}, "matches no layer"),
-        ({"weights": "mx6", "overrides": {"head": {"weight": "mx6"}}}, "none of weights"),
-        ({"weights": "mx5"}, "mx"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            btorch.emulate(net, **mistake)
-    assert type(net.head) is torch.nn.Linear
-    with pytest.raises(ValueError, match="no Linear"):
-        btorch.emulate(torch.nn.ReLU())
-    attention = torch.nn.Sequential(torch.nn.MultiheadAttention(8, 2), torch.nn.Linear(8, 8))
-    assert btorch.emulate(attention, "mx6").skipped == ["0", "0.out_proj"]
 
 
 # --- mistakes ---------------------------------------------------------------------------------------------------------

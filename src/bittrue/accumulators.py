@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -82,6 +82,61 @@ class Accumulator:
             return np.asarray(x.astype(np.float64) * y.astype(np.float64))  # at most 48 significand bits: exact
         pairs = zip(*(v.ravel().tolist() for v in np.broadcast_arrays(x, y)))
         return _objects([_product(a, b) for a, b in pairs]).reshape(np.broadcast_shapes(x.shape, y.shape))
+
+    @np.errstate(all="ignore")
+    def matmul(self, x: Values, y: Values, start: Values | None = None) -> Values:
+        """Multiply matrices in a float accumulator: sums as `sum_rows` makes them, of products as in `multiply`.
+
+        Parameters
+        ----------
+        x, y : ndarray of floats, shapes [m, k] and [k, n]
+        start : ndarray, optional
+            Shape [n] or [m, n]; default zeros. "sequential" sums begin with it, to "pairwise" sums it is added last.
+
+        Returns
+        -------
+        ndarray of shape [m, n]
+
+        Examples
+        --------
+        >>> narrow = accumulator("float16", [format("float16")] * 2, "sequential", "saturate")
+        >>> narrow.matmul(np.full((1, 3), 2048.0), np.float64([[1], [0.00048828125], [0.5]])).tolist()
+        [[3072.0]]
+        """
+        target = self.format
+        assert target is not None and not isinstance(target, IntFormat)
+        plain = target.name in ("float32", "float64")
+        dtype = target.storage if plain else np.dtype(np.float64)
+
+        def rounded(values: Values) -> Values:
+            return values.astype(dtype, copy=False) if plain else _rounded(values, target)
+
+        x, y = rounded(x), rounded(y)
+        begin = np.broadcast_to(rounded(np.zeros(1) if start is None else start), (x.shape[0], y.shape[1]))
+        result = np.empty(begin.shape, dtype)
+        rows = max(_CHUNK // max(y.shape[1], 1), 1)  # all numbers at work stay in the cache
+        for top in range(0, len(x), rows):
+            part = slice(top, top + rows)
+            products = (rounded(x[part, k, None] * y[None, k, :]) for k in range(x.shape[1]))
+            result[part] = self._add_up(products, begin[part], lambda a, b: rounded(a + b))
+        return result.astype(value_dtype(target), copy=False)
+
+    def _add_up(self, terms: Iterable[Values], start: Values, add: Callable[[Values, Values], Values]) -> Values:
+        if self.order == "sequential":
+            for term in terms:
+                start = add(start, term)
+            return start
+        waiting: list[tuple[int, Values]] = []  # sums of finished groups of 2**level terms, the earliest first
+        for term in terms:
+            level = 0
+            while waiting and waiting[-1][0] == level:
+                term = add(waiting.pop()[1], term)
+                level += 1
+            waiting.append((level, term))
+        total: Values | None = None
+        for _, group in reversed(waiting):
+            total = group if total is None else add(group, total)
+        return start if total is None else add(start, total)
 
     @np.errstate(all="ignore")
     def divide(self, totals: Values, count: int) -> Values:

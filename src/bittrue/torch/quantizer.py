@@ -1,5 +1,4 @@
-"""PyTorch: `quantize` with a straight-through gradient, models as hardware runs them (`emulate`), tensors to and from
-`bittrue.Array`; needs torch.
+"""`quantize` of tensors: an operator that compilers trace, with a straight-through gradient, for any device.
 
 CPU tensors go through the package's own kernels. On other devices a table does the work in plain torch operations:
 the top bits of the pattern, with "anything below" in the lowest, index the results. What no table of moderate size can
@@ -8,32 +7,23 @@ say (see `quantize`) is computed on the CPU and sent back.
 
 from __future__ import annotations
 
-import fnmatch
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
+import torch
 
-from . import exact
-from .array import Array
-from .codec import quantize as _quantize
-from .formats import BoolFormat, ComplexFormat, FloatFormat, Format, IntFormat, TaperedFormat
-from .formats import format as _format
-from .kinds.block import BlockFormat, BlockRule, ScaledFormat
-from .rounding import NanPolicy, Negative, Overflow, Rounding, Rule, make_rule
-from .studying.plan import Trial, largest_precise, parse_trial
-from .tables import sticky_shift
+from .. import exact
+from ..codec import quantize as _quantize
+from ..formats import BoolFormat, ComplexFormat, FloatFormat, Format, IntFormat, TaperedFormat
+from ..formats import format as _format
+from ..kinds.block import BlockFormat, BlockRule
+from ..rounding import NanPolicy, Negative, Overflow, Rounding, Rule, make_rule
+from ..tables import sticky_shift
 
-try:
-    import torch
-except ImportError as error:
-    raise ImportError("bittrue.torch needs PyTorch, which is not installed: pip install 'bittrue[torch]'") from error
-
-__all__ = ["Emulation", "emulate", "from_torch", "quantize", "to_torch"]
+__all__ = ["quantize"]
 
 _FLOATS = {
     torch.float16: ("float16", torch.int16),
@@ -42,9 +32,6 @@ _FLOATS = {
     torch.float64: ("float64", torch.int64),
 }
 _TABLE_BITS = 21  # float16 as a destination of float32: the largest table, 8 MiB
-
-
-# --- quantize ---------------------------------------------------------------------------------------------------------
 
 
 class _Spec(NamedTuple):
@@ -163,7 +150,7 @@ def _register(format: Any, rounding: Any, overflow: Any, nan: Any, rule: Any, ne
         rule = (Rule if rule[0] == "Rule" else BlockRule)(*rule[1:])
     given: Rule | BlockRule
     if isinstance(fmt, BlockFormat):
-        from .blocks import block_rule
+        from ..blocks import block_rule
 
         for name, value in (("negative", negative), ("seed", seed)):
             if value is not None:
@@ -316,269 +303,3 @@ def _look_up(t: torch.Tensor, table: torch.Tensor, shift: int) -> torch.Tensor:
     if shift:
         index = index | ((pattern & ((1 << shift) - 1)) != 0)
     return table[index.long()]
-
-
-# --- tensors of codes -------------------------------------------------------------------------------------------------
-
-#: Formats whose codes torch has a dtype for; all of them have the same memory in both.
-_DTYPES: dict[str, torch.dtype] = {
-    f.name: dtype
-    for f, dtype in (
-        (_format(name), getattr(torch, name, None))
-        for name in (
-            "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 "
-            "float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu"
-        ).split()
-    )
-    if dtype is not None
-}
-_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
-
-
-def to_torch(a: Array) -> torch.Tensor:
-    """Return the codes of an array as a tensor that shares its memory (read-only and odd strides: a copy).
-
-    Formats that torch has (float8 among them) get torch's dtype, all others their codes as uint8 or uint16 (integers
-    of 4 bits and the like one to a byte).
-
-    Examples
-    --------
-    >>> import bittrue as bt
-    >>> to_torch(bt.array([1.0, 0.3], "float8_e4m3fn")).dtype
-    torch.float8_e4m3fn
-    """
-    if not isinstance(a, Array):
-        raise TypeError(f"a must be a bittrue.Array, not {type(a).__name__}")
-    codes = a.codes
-    if not codes.flags.writeable or any(n < 0 for n in codes.strides):
-        codes = codes.copy()
-    plain = codes if codes.dtype.kind == "c" else codes.view(f"u{codes.dtype.itemsize}")
-    tensor = torch.from_numpy(plain)
-    dtype = _DTYPES.get(a.format.name)
-    return tensor if dtype is None or dtype is tensor.dtype else tensor.view(dtype)
-
-
-def from_torch(t: torch.Tensor, format: Format | str | None = None) -> Array:
-    """Return the elements of a CPU tensor as codes of a format, without a copy where NumPy can share the memory.
-
-    Parameters
-    ----------
-    t : Tensor
-        Detached from its graph. On another device: call ``.cpu()`` first.
-    format : Format or name, optional
-        What the codes of an integer tensor mean; default: the format of the tensor's dtype.
-
-    Raises
-    ------
-    ValueError
-        For a dtype without a format, or codes that `format` does not have.
-
-    Examples
-    --------
-    >>> from_torch(torch.tensor([1.0, 0.3]).to(torch.float8_e4m3fn))
-    Array([1.    , 0.3125], shape=(2,), format=float8_e4m3fn)
-    """
-    name = _NAMES.get(t.dtype)
-    if format is None and name is None:
-        raise ValueError(f"t has dtype {t.dtype}, for which there is no format; give format=")
-    if t.device.type != "cpu":
-        raise ValueError(f"t is on {t.device}; an Array lives in main memory: call t.cpu()")
-    fmt = _format(name if format is None else format)
-    t = t.detach()
-    if t.dtype.is_complex:
-        return Array(t.numpy(), fmt)
-    codes = t.view(getattr(torch, f"uint{8 * t.dtype.itemsize}")).numpy()
-    if format is None:
-        codes = codes.view(fmt.storage)
-    return Array(codes, fmt)
-
-
-# --- models -----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Formats:
-    """What a layer's tensors are rounded to; None: left as they are."""
-
-    weights: Trial | None
-    activations: Trial | None
-    outputs: Trial | None
-
-
-class Emulation:
-    """What `emulate` did to a model; used in a ``with`` statement, it gives the model and undoes it at the end.
-
-    Attributes
-    ----------
-    model : Module
-    layers : list of str
-        Names of the layers that round now.
-    skipped : list of str
-        Names of modules with weights for products that do not: subclasses of Linear and the convolutions with a
-        forward of their own, transposed convolutions, and MultiheadAttention, which uses its weights by itself.
-    """
-
-    def __init__(self, model: torch.nn.Module, layers: dict[str, torch.nn.Module], skipped: list[str]) -> None:
-        self.model, self.layers, self.skipped = model, list(layers), skipped
-        self._modules = list(layers.values())
-
-    def __enter__(self) -> torch.nn.Module:
-        return self.model
-
-    def __exit__(self, *_: object) -> None:
-        self.remove()
-
-    def remove(self) -> None:
-        """Make the layers what they were."""
-        for module in self._modules:
-            if type(module) in _PLAIN:
-                module.__class__ = _PLAIN[type(module)]
-                del module._bittrue
-        self._modules = []
-
-
-def emulate(
-    model: torch.nn.Module,
-    weights: Format | str | Trial | None = None,
-    activations: Format | str | Trial | None = None,
-    outputs: Format | str | Trial | None = None,
-    *,
-    overrides: Mapping[str, Mapping[str, Any] | None] | None = None,
-) -> Emulation:
-    """Let the Linear and convolution layers of a model see what a format makes of their weights and inputs.
-
-    The model is changed in place, until `Emulation.remove` or the end of the ``with`` statement; parameters,
-    state_dict and gradients (straight-through) stay those of the model. Products and sums are torch's, in the dtype of
-    the tensors.
-
-    Parameters
-    ----------
-    model : Module
-    weights, activations, outputs : Format, name or text, optional
-        As in `bittrue.study`: "mx6", "int8" (scaled by the largest magnitude of the tensor at each call),
-        "int8@channel" (weights: per output channel), "float8_e4m3fn@none" (as it is), "int8@power_of_two". Blocks lie
-        along the axis that is summed over: features, or channels of convolutions.
-    overrides : mapping, optional
-        Patterns of layer names to what differs there: ``{"head*": None, "conv1": {"weights": "int8"}}``. None leaves
-        the layer alone. Of several patterns that match the last one counts.
-
-    Returns
-    -------
-    Emulation
-
-    Raises
-    ------
-    ValueError
-        When no layer is there to change, a layer is emulated already, a pattern matches none, or for scales by group
-        and by least squares.
-
-    Examples
-    --------
-    >>> layer = torch.nn.Linear(2, 1, bias=False)
-    >>> _ = layer.weight.data.copy_(torch.tensor([[1.0, 0.3]]))
-    >>> with emulate(layer, weights="float4_e2m1fn@none") as model:
-    ...     model(torch.ones(1, 2)).item()
-    1.5
-    >>> round(layer(torch.ones(1, 2)).item(), 3)
-    1.3
-    """
-    base = {"weights": weights, "activations": activations, "outputs": outputs}
-    found = {name: m for name, m in model.named_modules() if isinstance(m, _LAYERS)}
-    for name, module in found.items():
-        if type(module) in _PLAIN:
-            raise ValueError(f"model: layer {name!r} is emulated already; remove that first")
-    layers = {name: m for name, m in found.items() if type(m) in _EMULATED}
-    if not layers:
-        raise ValueError(f"model: {type(model).__name__} has no Linear or Conv layer")
-    plans: dict[str, _Formats | None] = dict.fromkeys(layers, _formats(base))
-    for pattern, changes in (overrides or {}).items():
-        matched = [name for name in layers if fnmatch.fnmatchcase(name, pattern)]
-        if not matched:
-            raise ValueError(f"overrides: {pattern!r} matches no layer ({', '.join(list(layers)[:5])})")
-        for name in matched:
-            plans[name] = None if changes is None else _formats({**base, **changes})
-    chosen = {}
-    for name, plan in plans.items():
-        if plan is not None:
-            chosen[name] = layers[name]
-            layers[name].__class__ = _EMULATED[type(layers[name])]
-            layers[name]._bittrue = plan
-    skipped = [name for name in found if name not in layers]
-    return Emulation(model, chosen, skipped)
-
-
-def _formats(given: Mapping[str, Any]) -> _Formats:
-    unknown = set(given) - {"weights", "activations", "outputs"}
-    if unknown:
-        raise ValueError(f"overrides: {sorted(unknown)[0]!r} is none of weights, activations, outputs")
-    trials = {}
-    for name, value in given.items():
-        trial = None if value is None else parse_trial(value)
-        if trial is not None and (trial.group or trial.scale == "mse"):
-            raise ValueError(f"{name}={value!r}: emulate scales by tensor or channel, and not by least squares")
-        if trial is not None and trial.granularity == "channel" and name != "weights":
-            raise ValueError(f"{name}={value!r}: scales by channel are for weights")
-        trials[name] = trial
-    return _Formats(**trials)
-
-
-def _rounded(t: torch.Tensor, trial: Trial | None, axis: int) -> torch.Tensor:
-    """Return what a format makes of a tensor, scaled as the trial says."""
-    if trial is None:
-        return t
-    fmt = trial.format
-    own = isinstance(fmt, BlockFormat)
-    if trial.scale == "none" or (own and not (isinstance(fmt, ScaledFormat) and fmt.tensor_scale)):
-        return quantize(t, fmt, axis=axis)
-    size = t.detach().abs().float()
-    along = trial.granularity == "channel" and t.ndim > 1 and not own
-    largest = size.amax(dim=tuple(range(1, t.ndim)), keepdim=True) if along else size.amax()
-    scale = (largest.double() / largest_precise(fmt)).float().clamp(min=2.0**-126)
-    if trial.scale == "power_of_two" and not own:
-        fraction, exponent = torch.frexp(largest.double() / largest_precise(fmt))
-        scale = torch.ldexp(torch.ones_like(scale), (exponent - (fraction == 0.5).int()).clamp(-126, 127))
-    scale = torch.where(largest > 0, scale, torch.ones_like(scale))
-    if own:
-        return quantize(t, fmt, scale=scale, axis=axis)
-    return (quantize(t / scale, fmt, axis=axis) * scale).to(t.dtype)
-
-
-class _Linear(torch.nn.Linear):  # type: ignore[misc,unused-ignore]
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        plan: _Formats = self._bittrue
-        weight = _rounded(self.weight, plan.weights, -1)
-        y = torch.nn.functional.linear(_rounded(x, plan.activations, -1), weight, self.bias)
-        return _rounded(y, plan.outputs, -1)
-
-
-class _Convolution:
-    """Blocks lie along the channels; weights have them on their second axis, inputs before the places."""
-
-    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
-        plan: _Formats = self._bittrue
-        channels = -1 - len(self.kernel_size)
-        weight = _rounded(self.weight, plan.weights, 1)
-        y = self._conv_forward(_rounded(x, plan.activations, channels), weight, self.bias)
-        return _rounded(y, plan.outputs, channels)
-
-
-class _Conv1d(_Convolution, torch.nn.Conv1d):  # type: ignore[misc,unused-ignore]
-    pass
-
-
-class _Conv2d(_Convolution, torch.nn.Conv2d):  # type: ignore[misc,unused-ignore]
-    pass
-
-
-class _Conv3d(_Convolution, torch.nn.Conv3d):  # type: ignore[misc,unused-ignore]
-    pass
-
-
-_EMULATED: dict[type, type] = {
-    torch.nn.Linear: _Linear,
-    torch.nn.Conv1d: _Conv1d,
-    torch.nn.Conv2d: _Conv2d,
-    torch.nn.Conv3d: _Conv3d,
-}
-_PLAIN = {emulated: plain for plain, emulated in _EMULATED.items()}
-_LAYERS = (torch.nn.Linear, torch.nn.modules.conv._ConvNd, torch.nn.MultiheadAttention)
