@@ -328,6 +328,8 @@ class NumberView:
             return self._why_hybrid()
         if self.decision is None:
             return ""
+        if self.number < 0 and not self.f.signed:
+            return "below the range: saturates"
         said = self.decision.why(mode)
         if self._leaves(Rule(rounding=mode, overflow=Overflow.raise_)):
             said += "; beyond the range: saturates"

@@ -14,7 +14,7 @@ from .common import DEFAULTS, VALUE_LIMIT, Record, about, entry, scalar, typed
 
 __all__ = ["Parts", "carried", "number", "read_parts"]
 
-_FULL = 160  # characters; longer decimals are also given shortened
+_FULL = 40  # characters; longer decimals are also given shortened
 
 
 def number(given: Fields) -> Record:
@@ -127,6 +127,7 @@ def _view(view: NumberView) -> Record:
         "format": f.name,
         "given": _value(view.value),
         "exact": view.representable,
+        "finite": not (view.is_nan or view.is_infinite),
         "result": {**entry(f, view.code), **_value(view.result)},
         "class": view.category(view.code),
         "error": "" if error is None else decimal(error, 4),

@@ -88,8 +88,9 @@ function facts(one, part, set, which) {
       row("code", h("code", {}, result.code)),
       row("hex float", result.hex ? h("code", {}, result.hex) : null, "long"),
       row("fraction", result.fraction !== result.decimal ? result.fraction : null, "long"),
+      row("decimal", result.short !== result.decimal ? result.decimal : null, "long"),
       row("powers", result.powers !== result.decimal ? superscripts(result.powers) : null, "long"),
-      row("ulp here", superscripts(part.ulp)),
+      row("ulp here", part.finite ? superscripts(part.ulp) : null),
       neighbour("below", part.below), neighbour("above", part.above)));
 }
 
@@ -107,7 +108,7 @@ function roundings(one, part) {
       piece("sticky", String(decision.sticky), "sticky"),
       piece("dropped", `${decision.dropped} ulp`, "plain"))
       : h("p", { class: "soft" }, part.given.decimal === "0" || part.given.decimal === "-0" ? "Zero: nothing to round." : "Nothing to round."),
-    table(`Rounding modes into ${part.format}`,
+    part.finite && table(`Rounding modes into ${part.format}`,
       ["mode", "code", ["bits", "opt"], ["value", "num"], ["error (ulp)", "num"], "why"],
       part.rounding.map((o) => ({
         class: o.code === "" ? "off" : o.code === chosen ? "" : "other",
