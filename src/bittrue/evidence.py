@@ -103,7 +103,8 @@ def document(vendors: Iterable[tuple[str, type]]) -> str:
             lines += ["| value | meaning | source |", "|---|---|---|"]
             for c in q.candidates:
                 default = " (default)" if c.value == q.default else ""
-                lines.append(f"| `{_shown(c.value)}`{default} | {c.meaning} | {c.source} |")
+                cells = (f"`{_shown(c.value)}`{default}", c.meaning, c.source)
+                lines.append("| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |")
             lines.append("")
         lines.pop()
     return "\n".join(lines) + "\n"
