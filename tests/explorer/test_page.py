@@ -22,7 +22,7 @@ class Page:
         self.page.on("console", lambda m: self.said.append(m.text))
         self.page.on("pageerror", lambda e: self.said.append(str(e)))
         self.page.on("request", lambda r: self.fetched.append(r.url))
-        self.page.set_default_timeout(8000)
+        self.page.set_default_timeout(20_000)
 
     def open(self, query=""):
         self.page.goto(self.address + query)

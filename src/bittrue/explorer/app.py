@@ -11,7 +11,6 @@ from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.middleware.gzip import GZipMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -101,7 +100,6 @@ def create_app() -> Starlette:
         middleware=[
             Middleware(_SafeHeaders),
             Middleware(TrustedHostMiddleware, allowed_hosts=list(HOSTS), www_redirect=False),
-            Middleware(GZipMiddleware, minimum_size=4096, compresslevel=1),
         ],
         exception_handlers={HTTPException: _failed},
     )

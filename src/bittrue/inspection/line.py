@@ -17,7 +17,8 @@ from .numbers import decimal, exact, hex_float
 
 __all__ = ["MOST_POINTS", "Point", "Row", "Window", "around", "axis", "row", "whole"]
 
-MOST_POINTS = 256  # above, values are counted in as many bins
+MOST_POINTS = 256  # above, values are counted in bins
+_BINS = 128
 
 _FLOOR = Rule(rounding=Rounding.floor)
 _SMALL = 8  # bits; the values of such formats are listed once
@@ -219,7 +220,7 @@ def row(f: Format, window: Window) -> Row:
     if count <= MOST_POINTS:
         found = [grid.point(rank) for rank in range(first, last + 1)]
         return Row(count, [Point(window.place(value), code, value) for code, value in found], [])
-    edges = [grid.floor(window.low + window.width * i / MOST_POINTS) for i in range(MOST_POINTS + 1)]
+    edges = [grid.floor(window.low + window.width * i / _BINS) for i in range(_BINS + 1)]
     edges[0] = first - 1
     return Row(count, [], [b - a for a, b in zip(edges, edges[1:])])
 
