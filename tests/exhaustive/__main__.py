@@ -30,21 +30,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("\n".join(f"{job.key} ({job.parts} parts)" for job in chosen))
         return 0
     try:
-        return run(chosen, path, given.minutes, given.threads, given.seed)
+        return run(chosen, path, given.minutes, given.threads, given.seed, given.any_code)
     except KeyboardInterrupt:
         print(f"interrupted; the same command goes on from {path}", file=sys.stderr)
         return 130
 
 
-def run(chosen: Sequence[Job], path: Path, minutes: float | None, threads: int, seed: int) -> int:
+def run(
+    chosen: Sequence[Job], path: Path, minutes: float | None, threads: int, seed: int, any_code: bool = False
+) -> int:
     """Run jobs and keep their results in `path`.
 
-    Without `minutes`, every job that has no result of this code is run whole. With it, all jobs get an equal share of
+    Without `minutes`, every job that has no result of this code (of any code) is run whole. With it, all jobs get an equal share of
     the time and try their parts in an order drawn from `seed`.
     """
     code, rows = results.digest(), results.load(path) if minutes is None else {}
     commit = results.commit()
-    todo = [job for job in chosen if not results.done(rows.get(job.key), code)]
+    todo = [job for job in chosen if not results.done(rows.get(job.key), None if any_code else code)]
     print(f"{len(todo)} of {len(chosen)} jobs to run; code {code}, commit {commit or 'unknown'}, seed {seed}")
     end = None if minutes is None else time.monotonic() + 60 * minutes
     with ThreadPoolExecutor(threads) as pool:
@@ -108,6 +110,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=1, help="default 1")
     parser.add_argument("--seed", type=int, default=datetime.date.today().toordinal(), help="default: today's")
     parser.add_argument("--results", type=Path, help=f"default: {results.FILE.name}, or a slice's own file")
+    parser.add_argument("--any-code", action="store_true", help="results of earlier code count too; rows name theirs")
     parser.add_argument("--list", action="store_true", help="show the jobs and stop")
     parser.add_argument("--page", action="store_true", help="write the tables of docs/proof.md anew and stop")
     return parser.parse_args(argv)

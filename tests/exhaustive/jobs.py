@@ -66,8 +66,16 @@ class Job:
         raise NotImplementedError(part)
 
 
+def _words(codes: Codes) -> Codes:
+    """Look at several codes as one word where they fill words."""
+    whole = codes.flags.c_contiguous and codes.nbytes % 8 == 0
+    return codes.view(np.uint64) if whole else codes
+
+
 def differences(patterns: Codes, got: Codes, want: Codes) -> Outcome:
     """Count, and show the first one."""
+    if got.dtype == want.dtype and np.array_equal(_words(got), _words(want)):
+        return Outcome(patterns.size)
     wrong = got != want
     if not wrong.any():
         return Outcome(patterns.size)

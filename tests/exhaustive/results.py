@@ -78,9 +78,11 @@ def row(job: Job, outcome: Outcome, parts: int, **more: Any) -> dict[str, Any]:
     }
 
 
-def done(row: dict[str, Any] | None, code: str) -> bool:
-    """Whether a row is complete, of this code, and without an unexplained difference."""
-    return row is not None and row["digest"] == code and row["parts"] == row["of"] and not row["differences"]
+def done(row: dict[str, Any] | None, code: str | None) -> bool:
+    """Whether a row is complete, of this code (None: of any), and without an unexplained difference."""
+    if row is None or code not in (None, row["digest"]):
+        return False
+    return bool(row["parts"] == row["of"] and not row["differences"])
 
 
 def _many(row: dict[str, Any]) -> str:

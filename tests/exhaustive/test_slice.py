@@ -94,6 +94,8 @@ def test_runs_go_on_where_they_ended(tmp_path, capsys):
     assert main([*only, "--results", str(path)]) == 0
     assert "0 of 1 jobs" in capsys.readouterr().out
     path.write_text(json.dumps({key: {**r, "digest": "older"} for key, r in results.load(path).items()}))
+    assert main([*only, "--results", str(path), "--any-code"]) == 0
+    assert "0 of 1 jobs" in capsys.readouterr().out
     assert main([*only, "--results", str(path)]) == 0
     assert "1 of 1 jobs" in capsys.readouterr().out
 
