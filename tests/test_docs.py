@@ -104,7 +104,7 @@ def test_the_site_builds_without_warnings(tmp_path):
         capture_output=True, text=True, timeout=500, check=False,
     )  # fmt: skip
     assert run.returncode == 0 and not run.stderr, run.stderr
-    for page in ("index", "start", "zh/start", "reference/cli", "reference/api/bittrue", "evidence"):
+    for page in ("index", "start", "zh/start", "reference/cli", "reference/rules", "reference/api/bittrue", "evidence"):
         assert (built / f"{page}.html").is_file()
     shown = (built / "reference" / "api" / "bittrue.html").read_text(encoding="utf-8")
     assert 'id="bittrue.encode"' in shown and 'id="bittrue.format"' in shown

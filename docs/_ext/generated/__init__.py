@@ -4,6 +4,7 @@ Before Sphinx reads its sources this writes, and git ignores,
 
 - `reference/api/`: a page for each room, from its public names and their docstrings;
 - `reference/cli.md`: from the program's own description of its commands;
+- `reference/rules.md`: from the rule books of the hardware;
 - `formats/`: a page for each format of the catalogue;
 - `project/`: CONTRIBUTING.md and CHANGELOG.md, which lie outside of the sources.
 
@@ -20,7 +21,7 @@ from typing import Any
 
 import bittrue
 
-from . import api, cli, formats
+from . import api, cli, formats, rules
 
 __all__ = ["setup"]
 
@@ -31,6 +32,7 @@ def _pages(root: Path, absent: list[str]) -> Iterator[tuple[str, str]]:
     """Yield name and text of every computed page."""
     yield from api.pages(absent)
     yield "reference/cli.md", cli.page()
+    yield "reference/rules.md", rules.page()
     yield from formats.pages()
     for name in _PROJECT:
         text = (root / name).read_text(encoding="utf-8")

@@ -15,7 +15,7 @@ from bittrue.kinds.block import BlockFormat, ScaledFormat, SharedExponentFormat
 
 from .figures import grid, positive_values
 
-__all__ = ["pages"]
+__all__ = ["pages", "table"]
 
 _TABLE_BITS = 8  # up to which width all codes are listed
 
@@ -29,7 +29,8 @@ _CONTENTS = {
 }
 
 
-def _table(rows: list[list[str]], head: list[str]) -> str:
+def table(rows: list[list[str]], head: list[str]) -> str:
+    """Return a Markdown table."""
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     return "\n".join(lines + ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows])
 
@@ -127,7 +128,7 @@ def _limits(f: Any) -> str:
         value = getattr(f, name, None)
         if value is not None and not (f.kind in ("int", "bool") and name.startswith("min_")):
             rows.append([_code(name), short(value, 24, 12), _code(power(value))])
-    return _table(rows, ["limit", "value", "exactly"])
+    return table(rows, ["limit", "value", "exactly"])
 
 
 def _specials(f: Any) -> str:
@@ -136,7 +137,7 @@ def _specials(f: Any) -> str:
         bits = " ".join(f"{field.value:0{field.width}b}" for field in f.fields(code))
         value = f.value(code)
         rows.append([label, _code(code_text(f, code)), _code(bits), special(value) or power(value)])
-    return _table(rows, ["", "code", "bits", "value"])
+    return table(rows, ["", "code", "bits", "value"])
 
 
 def _in_table(value: Value) -> str:
@@ -180,7 +181,7 @@ def _facts(f: Any) -> str:
     rows += [["special", specials(f) or "none"]]
     rows += [["codes in NumPy", _code(f.storage.name) + (" (packed blocks)" if f.kind == "block" else "")]]
     rows += [["other names", ", ".join(map(_code, f.aliases)) or "none"]]
-    return _table(rows, ["", ""])
+    return table(rows, ["", ""])
 
 
 def _name(f: bt.Format) -> str:
@@ -196,7 +197,7 @@ def _rule(f: BlockFormat) -> str:
             rows.append([_code(name), _code(getattr(value, "value", value))])
     return (
         "What a conversion does unless told otherwise ([BlockRule](../reference/api/bittrue.rst)):\n\n"
-        + _table(rows, ["field", "value"])
+        + table(rows, ["field", "value"])
     )
 
 
@@ -239,7 +240,7 @@ def pages() -> Iterator[tuple[str, str]]:
             ]
             for f in here
         ]
-        parts += [f"## {title}", _table(rows, ["name", "bits", "fields", "largest", "smallest", "special"])]
+        parts += [f"## {title}", table(rows, ["name", "bits", "fields", "largest", "smallest", "special"])]
     parts.append("Fields: sign-exponent-fraction bits; xN: blocks of N values.")
     names = "\n".join(f.name for f in every)
     parts.append(f"```{{toctree}}\n:hidden:\n\n{names}\n```")
