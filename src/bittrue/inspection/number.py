@@ -328,12 +328,12 @@ class NumberView:
             return self._why_hybrid()
         if self.decision is None:
             return ""
+        said = self.decision.why(mode)
+        if not self._leaves(Rule(rounding=mode, overflow=Overflow.raise_)):
+            return said
         if self.number < 0 and not self.f.signed:
             return "below the range: saturates"
-        said = self.decision.why(mode)
-        if self._leaves(Rule(rounding=mode, overflow=Overflow.raise_)):
-            said += "; beyond the range: saturates"
-        return said
+        return f"{said}; beyond the range: saturates"
 
     def _leaves(self, rule: Rule) -> bool:
         try:
