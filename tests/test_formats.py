@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import csv
+import dataclasses
 import math
 import pickle
 import subprocess
@@ -633,6 +634,26 @@ def test_complex_parts():
         )
         assert (fmt.has_inf, fmt.has_nan, fmt.has_negative_zero, fmt.signed) == (True, True, True, True)
     assert bt.format("complex32").split(0x4000_3C00) == (0x3C00, 0x4000)  # 1 + 2j: the real part is in the low half
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"max_code": 0}, "max_code=0 must be 0x6e, that of the largest value"),
+        ({"inf_magnitude": None}, "max_code=110 must be 0x6f"),
+        ({"inf_magnitude": 0}, "inf_magnitude=0 must be None or a magnitude code above 0"),
+        ({"nan_code": 0x7F}, "nan_code=127 must be None, or the code of -0"),
+        ({"has_negative_zero": True}, "nan_code=128 must be None, or the code of -0 where there is no -0"),
+        ({"width": 9}, "do not make 8 bits"),
+        ({"subnormal_bias": 2000}, "subnormal_bias=2000 is out of range"),
+        ({"subnormal_bias": -30}, "do not lie on one grid in each binade"),
+        ({"regimes": bt.format("hifloat8").regimes[:-1]}, "magnitude 0x60 has no prefix of hifloat8"),
+        ({"regimes": ()}, "there must be a regime of normal values"),
+    ],
+)
+def test_a_tapered_format_must_be_an_order_of_values(change, message):
+    with pytest.raises(ValueError, match=message):
+        dataclasses.replace(bt.format("hifloat8"), **change)
 
 
 def test_a_tapered_format_of_ones_own():
