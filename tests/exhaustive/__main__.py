@@ -41,8 +41,8 @@ def run(
 ) -> int:
     """Run jobs and keep their results in `path`.
 
-    Without `minutes`, every job that has no result of this code (of any code) is run whole. With it, all jobs get an equal share of
-    the time and try their parts in an order drawn from `seed`.
+    Without `minutes`, every job that has no result of this code (of any code) is run whole. With it, all jobs get an
+    equal share of the time and try their parts in an order drawn from `seed`.
     """
     code, rows = results.digest(), results.load(path) if minutes is None else {}
     commit = results.commit()
