@@ -382,6 +382,8 @@ def test_the_page_in_a_browser(tmp_path: Path) -> None:
         page.on("pageerror", lambda error: said.append(str(error)))
         page.goto((tmp_path / "r.html").as_uri())
         assert said == [] and page.evaluate("document.documentElement.scrollWidth") <= 1100
+        page.set_viewport_size({"width": 360, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
         inks = page.evaluate(
             "[...document.querySelectorAll('svg')].map(s => s.querySelectorAll('circle, rect').length)"
         )

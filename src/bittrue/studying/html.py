@@ -32,6 +32,10 @@ _PAGE = Template("""\
 <style>$style
 svg .curve { fill: none; stroke-width: 1.4; } svg .front { stroke: var(--soft); stroke-dasharray: 4 3; fill: none; }
 .swatch { display: inline-block; width: .7rem; height: .7rem; border-radius: 2px; margin-right: .4rem; }
+.drawings { grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); }
+.plot { overflow-x: auto; } .plot svg { min-width: 27rem; }  /* narrower, its text could not be read */
+@media (min-width: 62rem) { .last { grid-column: 1 / -1; display: grid; grid-template-columns: 1fr 1fr; gap: 0 1.6rem; }
+  .last h3 { grid-column: 1 / -1; } }
 td { white-space: nowrap; } .legend span.key { margin-right: 1rem; white-space: nowrap; }
 </style>
 </head>
@@ -68,7 +72,7 @@ def page(study: Study) -> str:
         source=escape(study.source),
         tensors=f"{len(tensors):,} tensor{'s' * (len(tensors) != 1)}",
         elements=f"{sum(c.elements for c in study.of(study.trials[0].label)):,}",
-        skipped=f"; {skipped} skipped (no floating values)" if skipped else "",
+        skipped=f"; {skipped} skipped (no floating values, or of an unknown dtype)" if skipped else "",
         summary=_summary(summary, colours),
         legend="".join(f"<span class=key>{_swatch(c)}{escape(label)}</span>" for label, c in colours.items()),
         drawings="".join(drawings),
@@ -79,7 +83,9 @@ def page(study: Study) -> str:
 
 
 def _colour(k: int, count: int) -> str:
-    return f"hsl({round(360 * k / count + 210) % 360} 62% {48 if k % 2 else 56}%)"
+    """Return one of `count` colours that are apart from their neighbours, on light ground and on dark."""
+    step = next(n for n in (5, 3, 7, 2, 1) if math.gcd(n, count) == 1)  # the next in the list is far off in hue
+    return f"hsl({round(360 * (k * step % count) / count + 210) % 360} 65% {(46, 52, 58)[k % 3]}%)"
 
 
 def _swatch(colour: str) -> str:
@@ -133,10 +139,10 @@ def _all(study: Study) -> str:
 # --- drawings ---------------------------------------------------------------------------------------------------------
 
 
-def _figure(title: str, body: str, about: str, height: int = _H) -> str:
+def _figure(title: str, body: str, about: str, height: int = _H, kind: str = "") -> str:
     return (
-        f"<figure><h3>{title}</h3><svg viewBox='0 0 {_W} {height}' role=img aria-label='{title}'>{body}</svg>"
-        f"<p class=soft>{about}</p></figure>"
+        f"<figure class='{kind}'><h3>{title}</h3><div class=plot><svg viewBox='0 0 {_W} {height}' role=img "
+        f"aria-label='{title}'>{body}</svg></div><p class=soft>{about}</p></figure>"
     )
 
 
@@ -192,20 +198,46 @@ def _front(summary: Sequence[Summary], colours: dict[str, str]) -> str:
     axes = _Axes([p[0] for p in points], [p[1] for p in points])
     line = " ".join(f"{axes.x(b):.1f},{axes.y(q):.1f}" for b, q, s in points if s.pareto)
     parts = [axes.frame("bits per value", "SQNR, dB"), f"<polyline class=front points='{line}' />"]
-    taken: list[tuple[float, float]] = []
-    for bits, sqnr, s in points:
-        x, y = axes.x(bits), axes.y(sqnr)
-        left = x > _W * 0.75
-        line_of = y
-        while any(abs(x - a) < 100 and abs(line_of - b) < 11 for a, b in taken):  # names must not lie on each other
-            line_of += 11
-        taken.append((x, line_of))
+    places = [(axes.x(bits), axes.y(sqnr)) for bits, sqnr, _ in points]
+    names = _Names(places, [place for place, point in zip(places, points) if point[2].pareto])
+    for (x, y), (bits, sqnr, s) in zip(places, points):
         parts.append(
             f"<circle cx='{x:.1f}' cy='{y:.1f}' r=5 style='fill:{colours[s.format]}'>"
             f"<title>{escape(s.format)}: {bits:.3f} bits, {sqnr:.2f} dB</title></circle>"
-            + _text(x - 9 if left else x + 9, line_of + 4, escape(s.format), "end" if left else "start")
+            + names.put(x, y, s.format)
         )
     return _figure("Bits against SQNR", "".join(parts), "Dashed: the Pareto front.")
+
+
+class _Names:
+    """Puts names beside points, where they cover each other, other points and a line the least."""
+
+    _AROUND = ((9, 4, "start"), (-9, 4, "end"), (0, -10, "middle"), (0, 17, "middle"), (7, -7, "start"),
+               (7, 15, "start"), (-7, -7, "end"), (-7, 15, "end"), (9, 24, "start"), (-9, 24, "end"))
+
+    def __init__(self, points: Sequence[tuple[float, float]], line: Sequence[tuple[float, float]]) -> None:
+        self._boxes = [(x - 6, y - 6, x + 6, y + 6, 5.0) for x, y in points]
+        for (a, b), (c, d) in zip(line, line[1:]):
+            steps = max(int(math.hypot(c - a, d - b) / 6), 1)
+            along = [(a + (c - a) * k / steps, b + (d - b) * k / steps) for k in range(steps)]
+            self._boxes += [(x - 1, y - 1, x + 1, y + 1, 0.3) for x, y in along]
+
+    def put(self, x: float, y: float, name: str) -> str:
+        """Return the name as text beside a point."""
+        def cost(way: tuple[float, float, str]) -> float:
+            left, top, right, bottom = box(way)
+            outside = left < _LEFT or right > _W or top < 0 or bottom > _H - _BOTTOM
+            over = (w for a, b, c, d, w in self._boxes if a < right and c > left and b < bottom and d > top)
+            return 50.0 * outside + sum(over)
+
+        def box(way: tuple[float, float, str]) -> tuple[float, float, float, float]:
+            wide = 6.3 * len(name)
+            left = x + way[0] - wide * {"start": 0, "middle": 0.5, "end": 1}[way[2]]
+            return left, y + way[1] - 9, left + wide, y + way[1] + 2
+
+        best = min(self._AROUND, key=cost)
+        self._boxes.append((*box(best), 10.0))
+        return _text(x + best[0], y + best[1], escape(name), best[2])
 
 
 def _layers(study: Study, colours: dict[str, str]) -> str:
@@ -261,7 +293,7 @@ def _spread(study: Study, colours: dict[str, str]) -> str:
         "a format reaches when that magnitude has its largest value: full colour normal, pale subnormal. Block formats "
         "reach as far below the largest of each block."
     )
-    return _figure("Values against the reach of the formats", "".join(parts), about, int(row + 6))
+    return _figure("Values against the reach of the formats", "".join(parts), about, int(row + 6), "last")
 
 
 def _reach(trial: Trial) -> tuple[float, float]:
