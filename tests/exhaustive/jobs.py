@@ -383,20 +383,24 @@ class Midpoints(Job):
 
 
 def jobs() -> list[Job]:
-    """Return all jobs, the most telling first."""
+    """Return all jobs, the most telling for their time first."""
     first = ["nearest_away", "odd", "trunc", "floor", "ceil"]  # the modes that hardware has
     others = first + [m.value for m in DETERMINISTIC if m is not NEAREST and m.value not in first]
     sixteen = [f.name for f in bt.formats() if f.kind != "complex"] + list(P3109)
+    # The wide ones take minutes.
+    sixteen.sort(key=lambda name: bt.format(name).bits > 8 and bt.format(name).kind != "int")
     infinite = ("float16", "float8_e5m2", "float8_e4m3fn", "hifloat8")
+    libraries = [(library, target) for library in ("torch", "numpy", "ml_dtypes") for target in LIBRARY_TARGETS[library]]
     return [
         *(Steps(name, "nearest_even", "saturate") for name in FLOATS),
         Steps("hifloat8", "hybrid", "saturate"),
-        Steps("hifloat8", "hybrid", "infinity"),
-        *(Library(t, "nearest_even", "its own", library) for library, ts in LIBRARY_TARGETS.items() for t in ts),
-        *(Sixteen(name, "all", "all", source) for source in ("float16", "bfloat16") for name in sixteen),
         *(Neighbours(name, "all", "all") for name in FLOAT64_TARGETS),
+        *(Steps(name, mode, "saturate") for mode in first for name in FLOATS),
+        *(Sixteen(name, "all", "all", source) for source in ("float16", "bfloat16") for name in sixteen),
+        *(Library(target, "nearest_even", "its own", library) for library, target in libraries),
         *(Sample(name, "nearest_even", "infinity") for name in FLOAT64_TARGETS),
-        *(Steps(name, mode, "saturate") for mode in others for name in FLOATS),
+        *(Steps(name, mode, "saturate") for mode in others[len(first) :] for name in FLOATS),
+        Steps("hifloat8", "hybrid", "infinity"),
         *(Sample(name, "the others", "infinity") for name in FLOAT64_TARGETS),
         *(Steps(name, "nearest_even", o) for o in _FLOAT_OVERFLOWS[1:] for name in FLOATS),
         *(Steps(name, mode, "ieee") for name in infinite for mode in others),
