@@ -390,7 +390,7 @@ def jobs() -> list[Job]:
     # The wide ones take minutes.
     sixteen.sort(key=lambda name: bt.format(name).bits > 8 and bt.format(name).kind != "int")
     infinite = ("float16", "float8_e5m2", "float8_e4m3fn", "hifloat8")
-    libraries = [(library, target) for library in ("torch", "numpy", "ml_dtypes") for target in LIBRARY_TARGETS[library]]
+    libraries = [(name, target) for name in ("torch", "numpy", "ml_dtypes") for target in LIBRARY_TARGETS[name]]
     return [
         *(Steps(name, "nearest_even", "saturate") for name in FLOATS),
         Steps("hifloat8", "hybrid", "saturate"),
