@@ -97,6 +97,7 @@ FULL = {
     "blocks": ["convert", "{folder}/a.safetensors", "--to", "mx9", "-o", "{disk}/o.npz"],
     "shards": ["convert", "{folder}/in/model.safetensors.index.json", "--to", "int8", "-o", "{disk}/out"],
     "study": ["study", "{folder}/b.safetensors", "--formats", "int8", "--html", "{disk}/o.html"],
+    "journal": ["study", "{folder}/b.safetensors", "--formats", "int8", "--resume", "{disk}/more"],
     "compare": ["compare", "{folder}/b.safetensors", "{folder}/c.safetensors", "--html", "{disk}/o.html"],
 }
 
@@ -108,8 +109,11 @@ def test_a_full_disk(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     if case == "shards":
         sharded(tmp_path / "in")
-    elif case in ("study", "compare"):  # pages of some KB
+    elif case in ("study", "compare", "journal"):  # pages and lines of some KB
         shutil.copy(small_disk / "ballast", small_disk / "more")  # which leaves no room at all
+        if case == "journal":
+            os.truncate(small_disk / "more", 0)
+            (small_disk / "rest").write_bytes(bytes(60 << 10))  # and here one for a few tensors
         save(tmp_path / "b.safetensors", {f"w{n}": weights(1) for n in range(20)})
         save(tmp_path / "c.safetensors", {f"w{n}": weights(1) + 1 for n in range(20)})
     else:
@@ -119,8 +123,30 @@ def test_a_full_disk(
     words = [word.format(folder=tmp_path, disk=small_disk) for word in FULL[case]]
     assert main(words) == 2
     said = capsys.readouterr().err
-    assert said.count("\n") == 1 and "no space left" in said and str(small_disk) in said
-    assert contents(small_disk) == before
+    assert said.count("\n") == 1 and "no space left" in said.lower() and str(small_disk) in said
+    after = contents(small_disk)
+    if case == "journal":
+        assert after.pop("more").count(b"\n") > 1  # what was done is kept
+        del before["more"]
+    assert after == before
+
+
+def test_a_damaged_journal_is_measured_again_from_there(tmp_path: Path) -> None:
+    model, journal = {f"w{n}": weights(1) * (n + 1) for n in range(6)}, tmp_path / "journal"
+
+    def interrupt(name: str, done: int, total: int) -> None:
+        if name == "w4":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        bt.study(model, ["int8", "mx6"], progress=interrupt, resume=journal)
+    expected, sound = bt.study(model, ["int8", "mx6"]).to_dict(), journal.read_bytes()
+    lines = sound.splitlines(keepends=True)
+    assert len(lines) >= 4
+    for bad in (b"", b"{}\n", b"[1]\n", b'{"tensor": 1, "costs": 2}\n', b"\xff\n", lines[2][:-9]):
+        journal.write_bytes(b"".join([*lines[:2], bad, *lines[3:]]))
+        assert bt.study(model, ["int8", "mx6"], resume=journal).to_dict() == expected
+        assert not journal.exists()
 
 
 def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from ..files.base import FileError, Path
@@ -19,7 +20,8 @@ _KIND = "bittrue study 1"
 class Journal:
     """A file of finished tensors; without a path it keeps nothing.
 
-    A line that a crash has cut short, and all after it, is measured again. A file of another study is not touched.
+    A line that a crash has cut short or damaged, and all after it, is measured again. A file of another study is not
+    touched.
 
     Raises
     ------
@@ -37,16 +39,15 @@ class Journal:
         if self._path is None:
             return self
         try:
-            self._file = open(self._path, "a+b", buffering=0)
-            self._file.seek(0)
-            kept = self._read(self._file.read())
-            self._file.truncate(kept)
+            with self._explained():
+                self._file = open(self._path, "a+b", buffering=0)
+                self._file.seek(0)
+                kept = self._read(self._file.read())
+                self._file.truncate(kept)
             if not kept:
                 self._write(self._about)
-        except BaseException as error:
+        except BaseException:
             self.__exit__()
-            if isinstance(error, OSError):
-                raise FileError(f"{self._path}: the journal cannot be kept: {error.strerror}") from error
             raise
         return self
 
@@ -73,13 +74,26 @@ class Journal:
                         "name another"
                     )
             else:
-                costs = [Cost(**{**c, "shape": tuple(c["shape"])}) for c in found["costs"]]
-                self._done[found["tensor"]] = costs, Spread(**found["spread"])
+                try:
+                    costs = [Cost(**{**c, "shape": tuple(c["shape"])}) for c in found["costs"]]
+                    self._done[found["tensor"]] = costs, Spread(**found["spread"])
+                except (KeyError, TypeError):  # JSON, but not ours
+                    break
             kept += len(line)
         return kept
 
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise FileError(f"{self._path}: the journal cannot be kept: {error.strerror}") from error
+
     def _write(self, data: object) -> None:
-        self._file.write(json.dumps(data).encode() + b"\n")
+        left = memoryview(json.dumps(data).encode() + b"\n")
+        with self._explained():
+            while left:  # a disk that fills up takes a part
+                left = left[self._file.write(left) :]
 
     def get(self, name: str) -> tuple[list[Cost], Spread] | None:
         """Return what was measured of a tensor, or None."""
