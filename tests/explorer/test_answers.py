@@ -125,6 +125,7 @@ def test_the_line(ask):
     closer = ask("line", format="float4_e2m1fn", value="2.4", at="3", zoom="2", move="in", point="250")
     assert (closer["at"], closer["zoom"]) == ("2.5", 1)  # what was a quarter from the left stays there
     assert ask("line", format="float4_e2m1fn", at="3", zoom="2", move="right")["at"] == "4"
+    assert ask("line", format="float4_e2m1fn", at="3", zoom="2", move="to", point="0")["at"] == "1"
     everything = ask("line", format="float4_e2m1fn", move="all")
     assert everything["rows"][0]["total"] == "15"
     density = ask("line", format="half", move="all")["rows"][0]

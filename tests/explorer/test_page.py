@@ -251,7 +251,7 @@ def test_keys_on_the_map(page):
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "0x19: 0.5625"
     page.keyboard.press("End")
     page.until("#map-detail .value", "-0.0000457763671875")
-    page.click("#map-detail button")
+    page.click("#map-detail a")
     page.until("[data-card=first] h2", "hifloat8")
     assert page.input_value("#code") == "0xff"
 
@@ -265,6 +265,22 @@ def test_points_on_the_line(page):
     page.click("[data-move=all]")
     page.wait_for_url("**zoom=4**")
     page.wait_for_selector("#line .point >> nth=14")  # the fifteenth
+
+
+def test_drag_the_line_and_follow_a_neighbour(page):
+    page.open("?format=int8&value=5&at=5&zoom=4")
+    box = page.locator("#line").bounding_box()
+    middle = box["x"] + box["width"] / 2, box["y"] + 30
+    page.mouse.move(*middle)
+    page.mouse.down()
+    page.mouse.move(middle[0] - box["width"] / 4, middle[1], steps=4)
+    page.mouse.up()
+    page.wait_for_url(lambda url: "at=9&" in url)  # a quarter of 16 to the right
+    above = page.locator("dd a", has_text="0x06")
+    assert parse_qs(urlparse(above.get_attribute("href")).query) == {"format": ["int8"], "code": ["0x06"]}
+    above.click()
+    page.until(VALUE, "6")
+    assert page.title() == "0x06 in int8 - bittrue explorer"
 
 
 def test_a_word_of_fixpipe(page):

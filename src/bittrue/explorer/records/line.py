@@ -25,6 +25,7 @@ _MOVES: dict[str, Callable[[lines.Window, Fraction, list[Format]], lines.Window]
     "out": lambda w, at, f: w.scaled(1, at, f),
     "left": lambda w, at, f: w.moved(Fraction(-1, 4), f),
     "right": lambda w, at, f: w.moved(Fraction(1, 4), f),
+    "to": lambda w, at, f: w.moved(at - Fraction(1, 2), f),
     "all": lambda w, at, f: lines.whole(f),
 }
 
@@ -50,7 +51,7 @@ def line(given: Fields) -> Record:
         window = lines.around(view, shown)
     if "move" in given:
         move = _MOVES[given.choice("move", tuple(_MOVES), "in")]
-        window = move(window, Fraction(given.integer("point", 0, 1000, 500), 1000), shown)
+        window = move(window, Fraction(given.integer("point", -1000, 2000, 500), 1000), shown)
     shows = not (view.is_nan or view.is_infinite)
     return {
         "at": window.centre_text,

@@ -1,7 +1,7 @@
 // The page's state is its address: views read it, change it, and are drawn anew from it.
 
 import { drawBlock } from "./block.js";
-import { forgive, complain } from "./dom.js";
+import { complain, forgive, h } from "./dom.js";
 import { drawFixpipe } from "./fixpipe.js";
 import { drawMap } from "./map.js";
 import { drawNumber } from "./number.js";
@@ -9,18 +9,17 @@ import { drawRule } from "./rule.js";
 
 const defaults = { view: "number", ...JSON.parse(document.getElementById("defaults").content.textContent) };
 
+/** Views: each draws itself and returns a title (null: overtaken by a newer state); fields whose ids differ. */
 const VIEWS = {
-  number: { title: "Number", draw: drawNumber },
-  map: { title: "All codes", draw: drawMap, names: { format: "map-format" } },
-  block: { title: "Blocks", draw: drawBlock },
-  fixpipe: { title: "Fixpipe", draw: drawFixpipe, names: { product: "npu", shift: "wshift" } },
-  rule: { title: "Rules", draw: drawRule, names: { value: "x" } },
+  number: { draw: drawNumber },
+  map: { draw: drawMap, names: { format: "map-format" } },
+  block: { draw: drawBlock },
+  fixpipe: { draw: drawFixpipe, names: { product: "npu", shift: "wshift" } },
+  rule: { draw: drawRule, names: { value: "x" }, forgives: true },
 };
 
 /** Everything that the address says; what it does not say is a default. */
-function read() {
-  return { ...Object.fromEntries(new URLSearchParams(location.search)) };
-}
+const read = () => Object.fromEntries(new URLSearchParams(location.search));
 
 let state = read();
 
@@ -32,19 +31,40 @@ function get(name) {
 
 /**
  * Change the state, and with it the address and the drawing.
- * @param {object} changes texts by name; "" or undefined removes one
+ * @param {object} changes texts by name; "" removes one that has no default
  * @param {boolean} keep replace the entry of the history (while typing) instead of adding one
  */
 function set(changes, keep = false) {
-  for (const [name, text] of Object.entries(changes)) {
-    if (text === undefined || text === null || (text === "" && defaults[name] === undefined) || text === defaults[name]) delete state[name];
-    else state[name] = text;
-  }
-  if (state.code) delete state.value;
-  const query = new URLSearchParams(state).toString();
-  const address = `${location.pathname}${query ? `?${query}` : ""}`;
+  state = changed(changes);
+  const address = href({});
   if (address !== location.pathname + location.search) history[keep ? "replaceState" : "pushState"](null, "", address);
   return show();
+}
+
+function changed(changes) {
+  const next = { ...state };
+  for (const [name, text] of Object.entries(changes)) {
+    if (text === undefined || (text === "" && defaults[name] === undefined) || text === defaults[name]) delete next[name];
+    else next[name] = text;
+  }
+  if (next.code) delete next.value;
+  return next;
+}
+
+/** The address of the state with some changes. */
+function href(changes) {
+  const query = new URLSearchParams(changed(changes)).toString();
+  return location.pathname + (query ? `?${query}` : "");
+}
+
+/** A link to the state with some changes; followed without loading the page. */
+function link(changes, properties, ...children) {
+  const follow = (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    set(changes);
+  };
+  return h("a", { href: href(changes), onclick: follow, ...properties }, ...children);
 }
 
 let turn = 0;
@@ -54,21 +74,21 @@ async function show() {
   const name = VIEWS[get("view")] ? get("view") : "number";
   const view = document.querySelector(`section[data-view="${name}"]`);
   for (const each of document.querySelectorAll("section[data-view]")) each.hidden = each !== view;
-  for (const link of document.querySelectorAll("nav a")) {
-    if (link.dataset.view === name) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
-    link.href = `?${new URLSearchParams({ ...state, view: link.dataset.view })}`;
+  for (const tab of document.querySelectorAll("nav a")) {
+    if (tab.dataset.view === name) tab.setAttribute("aria-current", "page");
+    else tab.removeAttribute("aria-current");
+    tab.href = href({ view: tab.dataset.view });
   }
-  document.title = `${VIEWS[name].title} - bittrue explorer`;
   showTheme();
   const mine = ++turn;
   try {
-    const done = await VIEWS[name].draw({ get, set, view });
-    if (mine === turn && done) forgive(view);
-    if (mine === turn) view.classList.remove("stale");
+    const title = await VIEWS[name].draw({ get, set, link, view });
+    if (mine !== turn || !title) return;
+    document.title = `${title} - bittrue explorer`;
+    if (!VIEWS[name].forgives) forgive(view);
+    view.classList.remove("stale");
   } catch (error) {
     if (mine !== turn) return;
-    if (error instanceof ReferenceError || error instanceof RangeError) throw error;
     forgive(view);
     complain(view, error, VIEWS[name].names);
     view.classList.add("stale");
@@ -110,11 +130,11 @@ document.getElementById("copy").addEventListener("click", async (event) => {
   setTimeout(() => (button.textContent = "Copy link"), 1600);
 });
 
-for (const link of document.querySelectorAll("nav a")) {
-  link.addEventListener("click", (event) => {
+for (const tab of document.querySelectorAll("nav a")) {
+  tab.addEventListener("click", (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    set({ view: link.dataset.view });
+    set({ view: tab.dataset.view });
   });
 }
 for (const form of document.querySelectorAll("form")) form.addEventListener("submit", (event) => event.preventDefault());

@@ -9,7 +9,7 @@ export async function drawBlock({ get, set }) {
   put("block", asked.block);
   put("values", asked.values);
   const record = await ask("block", asked);
-  if (!record) return false;
+  if (!record) return null;
   options(record, set);
   const { head, elements, bytes, format } = record;
   const mark = (i) => {
@@ -35,7 +35,7 @@ export async function drawBlock({ get, set }) {
       h("article", { class: "card" }, h("div", { class: "card-head" }, h("h2", {}, "What is left of the values")),
         h("p", { class: "keys" }, h("span", { class: "of-given" }, "given"), h("span", {}, "in the block")), chart(elements))));
   say(`${format.name}: ${head.name} ${head.text}, bytes ${bytes.map((byte) => byte.hex).join(" ")}`);
-  return true;
+  return `A block of ${format.name}`;
 }
 
 /** The elements that a piece bears on: a level-2 exponent on its whole group. */

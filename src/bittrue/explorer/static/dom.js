@@ -56,19 +56,20 @@ export async function ask(question, fields) {
     return record;
   } catch (error) {
     if (error.name === "AbortError") return null;
-    if (error.field === undefined) error.message = "The explorer's server does not answer; is bittrue explore still running?";
-    throw error;
+    if (error.field !== undefined) throw error;
+    throw Object.assign(new Error("The explorer's server does not answer; is bittrue explore still running?"), { field: "" });
   }
 }
 
-/** Show a message beside a field (in the place of its own, or at the first field of the view). */
+/** Show a mistake beside its field, or at the first field of the view; other errors are none of the user's. */
 export function complain(view, error, names = {}) {
+  if (error.field === undefined) throw error;
   const id = names[error.field] ?? error.field;
-  const field = view.querySelector(`#${CSS.escape(id || "-")}`) ?? view.querySelector("input, select");
-  const place = document.getElementById(`${id}-error`) ?? document.getElementById(`${field.id}-error`);
+  const first = view.querySelector("input, select").id;
+  const place = document.getElementById(`${id}-error`) ?? document.getElementById(`${first}-error`);
   place.textContent = error.message;
   place.hidden = false;
-  field.setAttribute("aria-invalid", "true");
+  document.getElementById(id)?.setAttribute("aria-invalid", "true");
 }
 
 /** Take all messages of a view away. */

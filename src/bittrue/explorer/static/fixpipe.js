@@ -22,7 +22,7 @@ export async function drawFixpipe({ get, set, view }) {
   view.change = change;
   if (!bound) listen(view);
   const record = await ask("fixpipe", asked);
-  if (!record) return false;
+  if (!record) return null;
   put("npu", record.product);
   const modes = document.getElementById("qmode");
   if (modes.dataset.arch !== String(record.arch)) {
@@ -34,7 +34,7 @@ export async function drawFixpipe({ get, set, view }) {
   drawWalk(record);
   const end = record.result;
   say(`${record.mode.name}: ${end.code} is ${end.text} in ${end.format}`);
-  return true;
+  return `${record.mode.name} on ${record.product}`;
 }
 
 function listen(view) {

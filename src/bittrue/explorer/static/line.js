@@ -10,7 +10,7 @@ export async function drawLine({ get, set, view, asked }) {
   const box = document.getElementById("line");
   const question = { ...asked, at: get("at"), zoom: get("zoom") };
   const record = await ask("line", question);
-  if (!record) return false;
+  if (!record) return null;
   render(box, record, get, set);
   document.getElementById("line-about").replaceChildren("window ", superscripts(record.width), " wide");
   const move = async (name, point) => {
@@ -38,6 +38,25 @@ function listen(box, view) {
     const area = box.getBoundingClientRect();
     box.go(event.deltaY < 0 ? "in" : "out", String(Math.round((1000 * (event.clientX - area.left)) / area.width)));
   }, { passive: false });
+  let from = null;
+  const along = (event) => event.clientX - from;
+  box.addEventListener("pointerdown", (event) => {
+    if (event.button === 0) from = event.clientX;
+  });
+  box.addEventListener("pointermove", (event) => {
+    if (from === null || Math.abs(along(event)) < 4) return;
+    box.setPointerCapture(event.pointerId);
+    box.firstElementChild.style.translate = `${along(event)}px`;
+  });
+  const drop = (event) => {
+    if (from !== null && box.hasPointerCapture(event.pointerId)) {
+      // the middle of the window goes as far to the other side
+      box.go("to", String(Math.round(500 - (1000 * along(event)) / box.clientWidth)));
+    }
+    from = null;
+  };
+  box.addEventListener("pointerup", drop);
+  box.addEventListener("pointercancel", drop);
   new ResizeObserver(() => box.redraw?.()).observe(box);
 }
 
@@ -87,7 +106,7 @@ function rowOf(row, i, x, width, get, set) {
   const named = row.points.length * (7 * row.points[0]?.code.length + 14) < width;
   parts.push(row.points.map((point) => {
     const taken = point.code === row.taken;
-    const choose = () => set(first ? { code: point.code, value: "", at: get("at"), zoom: get("zoom") } : { value: point.typed, code: "" });
+    const choose = () => set(first ? { code: point.code, at: get("at"), zoom: get("zoom") } : { value: point.typed, code: "" });
     return s("g", { class: `point ${point.kind}${taken ? " taken" : ""}`, onclick: choose },
       s("title", {}, `${point.code} = ${point.text}`),
       s("line", { x1: x(point.x), x2: x(point.x), y1: base - (roomy ? 9 : 7), y2: base + (roomy ? 9 : 7) }),

@@ -4,10 +4,10 @@ import { ask, draw, h, pattern, put, say } from "./dom.js";
 
 const KINDS = { positive: "positive", negative: "negative", zero: "zero", infinite: "Inf", nan: "NaN" };
 
-export async function drawMap({ get, set, view }) {
+export async function drawMap({ get, set, link }) {
   put("map-format", get("format"));
   const record = await ask("map", { format: get("format") });
-  if (!record) return false;
+  if (!record) return null;
   const { cells, columns, format } = record;
   const chosen = Math.max(cells.findIndex((cell) => cell.code === get("code").toLowerCase()), 0);
   document.getElementById("map-name").textContent = format.name;
@@ -25,8 +25,8 @@ export async function drawMap({ get, set, view }) {
     button.classList.add("chosen");
     button.tabIndex = 0;
     if (focus) button.focus();
-    detail(cells[i], format, set);
-    set({ code: cells[i].code, value: "", at: "", zoom: "" }, true);
+    detail(cells[i], format, link);
+    set({ code: cells[i].code, at: "", zoom: "" }, true);
   };
   const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns };
   const digits = cells[0].code.length - 2;
@@ -53,15 +53,15 @@ export async function drawMap({ get, set, view }) {
     button.classList.toggle("chosen", button.dataset.key === cells[chosen].code);
     button.tabIndex = button.dataset.key === cells[chosen].code ? 0 : -1;
   }
-  detail(cells[chosen], format, set);
+  detail(cells[chosen], format, link);
   say(`${format.name}: ${cells.length} codes`);
-  return true;
+  return `All codes of ${format.name}`;
 }
 
-function detail(cell, format, set) {
+function detail(cell, format, link) {
   draw(document.getElementById("map-detail"),
     h("p", { class: "value" }, cell.text),
     h("p", {}, h("code", {}, cell.code), " ", pattern(cell.fields)),
     h("p", {}, h("span", { class: "badge" }, cell.class)),
-    h("p", {}, h("button", { type: "button", onclick: () => set({ view: "number", format: format.name, code: cell.code, value: "" }) }, "See it in full")));
+    h("p", {}, link({ view: "number", format: format.name, code: cell.code }, { class: "button" }, "See it in full")));
 }

@@ -3,46 +3,45 @@
 import { ask, draw, h, pattern, put, say, superscripts, table } from "./dom.js";
 import { drawLine } from "./line.js";
 
-export async function drawNumber({ get, set, view }) {
+export async function drawNumber({ get, set, link, view }) {
   const asked = { format: get("format"), value: get("code") ? undefined : get("value"), code: get("code"), second: get("second") };
   put("format", asked.format);
   put("second", asked.second);
   if (asked.code) put("code", asked.code);
   else put("value", asked.value);
   const [record, line] = await Promise.all([ask("number", asked), drawLine({ get, set, view, asked })]);
-  if (!record || !line) return false;
+  if (!record || !line) return null;
   const { first, second } = record;
   put("code", asked.code ? asked.code : first.code);
   if (asked.code) put("value", first.value);
   const shown = [first, second].filter(Boolean);
-  draw(document.getElementById("numbers"), shown.map((one, i) => card(one, i === 0 ? "first" : "second", get, set)));
+  draw(document.getElementById("numbers"), shown.map((one, i) => card(one, i === 0 ? "first" : "second", get, set, link)));
   draw(document.getElementById("roundings"), shown.flatMap((one) => one.parts.map((part) => roundings(one, part))));
   document.getElementById("numbers").classList.toggle("two", shown.length > 1);
   document.getElementById("roundings").classList.toggle("two", shown.length > 1 || first.parts.length > 1);
   say(shown.map((one) => one.parts.map((part) => sentence(one, part)).join("; ")).join(". "));
-  return true;
+  return `${asked.code || asked.value} in ${shown.map((one) => one.format.name).join(" and ")}`;
 }
 
 function sentence(one, part) {
   return `${part.label} ${one.format.name}: ${part.result.code} is ${part.result.short}, ${part.class}${part.error && part.error !== "0" ? `, error ${part.error} ulp` : ""}`;
 }
 
-function card(one, which, get, set) {
+function card(one, which, get, set, link) {
   const flip = async (bit) => {
     const base = which === "first" ? { format: get("format"), value: get("code") ? undefined : get("value"), code: get("code") } : { format: one.format.name, code: one.code };
     const flipped = await ask("number", { ...base, flip: bit });
     if (!flipped) return;
-    const changes = { code: flipped.first.code, value: "", at: "", zoom: "" };
     // a bit of the second format makes its number the one that both show
-    if (which === "second") Object.assign(changes, { code: "", value: flipped.first.value });
-    await set(changes);
+    const number = which === "first" ? { code: flipped.first.code } : { code: "", value: flipped.first.value };
+    await set({ ...number, at: "", zoom: "" });
   };
   return h("article", { class: `card number${one.parts.length > 1 ? " complex" : ""}`, "data-card": which, "aria-label": one.format.name },
     h("div", { class: "card-head" },
       h("h2", {}, one.format.name),
       h("p", { class: "soft" }, `${one.format.bits} bits${one.format.layout ? `, ${one.format.layout}` : ""}${one.format.specials ? `; ${one.format.specials}` : ""}`)),
     bitRow(one, which, flip),
-    one.parts.map((part) => facts(one, part, set, which)),
+    one.parts.map((part) => facts(one, part, link, which)),
     h("details", {}, h("summary", {}, "About the format"), h("p", {}, one.format.text),
       one.format.aliases.length ? h("p", {}, h("span", { class: "soft" }, "also called "), one.format.aliases.join(", ")) : null));
 }
@@ -65,15 +64,14 @@ function bitRow(one, which, flip) {
     }));
 }
 
-function facts(one, part, set, which) {
+function facts(one, part, link, which) {
   const result = part.result;
-  const go = (entry) => set(which === "first" && one.parts.length === 1
-    ? { code: entry.code, value: "", at: "", zoom: "" }
-    : { code: "", value: entry.typed, at: "", zoom: "" });
+  const to = (entry) => which === "first" && one.parts.length === 1
+    ? { code: entry.code, at: "", zoom: "" }
+    : { code: "", value: entry.typed, at: "", zoom: "" };
   const neighbour = (name, entry) => [
     h("dt", {}, name),
-    h("dd", {}, entry ? h("button", { type: "button", class: "link", "data-key": `${which}-${part.label}-${name}`, onclick: () => go(entry) },
-      h("code", {}, entry.code), ` ${entry.text}`) : h("span", { class: "soft" }, "none")),
+    h("dd", {}, entry ? link(to(entry), { "data-key": `${which}-${part.label}-${name}` }, h("code", {}, entry.code), ` ${entry.text}`) : h("span", { class: "soft" }, "none")),
   ];
   const row = (name, child, kind) => (child ? [h("dt", {}, name), h("dd", { class: kind ?? null }, child)] : []);
   return h("div", { class: "facts" }, h("div", {},

@@ -9,13 +9,13 @@ export async function drawRule({ get, view }) {
   const engine = { arch: get("arch"), srs: get("srs"), shift: get("shift"), to: get("to"), saturation: get("saturation") };
   for (const [name, text] of Object.entries(engine)) put(name, text);
   const [rule, srs] = await Promise.allSettled([ask("rule", asked), ask("srs", engine)]);
-  if (rule.value === null || srs.value === null) return false;
+  if (rule.value === null || srs.value === null) return null;
   forgive(view);
   if (rule.value) drawCast(rule.value);
   else complain(view, rule.reason, { value: "x" });
   if (srs.value) drawEngine(srs.value);
   else complain(view, srs.reason);
-  return false;
+  return rule.value?.title ?? "Rules";
 }
 
 function drawCast(record) {
