@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import json
 import os
 import re
 import subprocess
@@ -118,6 +119,22 @@ def test_the_site_builds_without_warnings(tmp_path):
     (built / "start.html").unlink()
     links = subprocess.run(check, capture_output=True, text=True, check=False)
     assert links.returncode == 1 and "index.html: start.html" in links.stdout
+
+
+def test_a_host_out_of_reach_is_no_broken_link(tmp_path):
+    def judge(*findings):
+        rows = [{"filename": "a.md", "lineno": 1, "uri": "https://example.org", **f} for f in findings]
+        (tmp_path / "output.json").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        script = [sys.executable, str(ROOT / "docs" / "_ext" / "links.py"), "--outside", str(tmp_path / "output.json")]
+        run = subprocess.run(script, capture_output=True, text=True, check=False)
+        return run.returncode, run.stdout
+
+    away = {"status": "broken", "info": "Max retries exceeded (Caused by NameResolutionError(...))"}
+    gone = {"status": "broken", "info": "404 Client Error: Not Found"}
+    code, said = judge(away, {"status": "working", "info": ""})
+    assert code == 0 and said.startswith("1 links to other hosts work; 1 not checked")
+    code, said = judge(away, gone)
+    assert code == 1 and said.startswith("a.md:1: https://example.org: 404 Client Error")
 
 
 # --- the reader of pages itself ---------------------------------------------------------------------------------------
