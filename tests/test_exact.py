@@ -515,6 +515,23 @@ def test_flush_inputs():
 # --- unsigned formats -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("value", "name", "shown"),
+    [
+        (500, "float8_e4m3fn", "500"),
+        (-500, "float8_e4m3fn", "-500"),
+        (128, "int8", "128"),
+        (-129, "int8", "-129"),
+        (INF, "float8_e4m3fn", "inf"),
+        (-INF, "int8", "-inf"),
+        (two(5000), "hifloat8", r"of about 2\*\*5000"),
+    ],
+)
+def test_what_is_raised_names_the_value(value, name, shown):
+    with pytest.raises(OverflowError, match=rf"^value {shown} is beyond the range of {name} \(overflow='raise'\)$"):
+        encode(value, name, overflow="raise")
+
+
 def test_negative_into_e8m0():
     """No zero and no sign: what lies below the range is the smallest value, or NaN by the overflow rule."""
     for value, saturate, finite, infinity, magnitude in [
