@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import NoReturn
 
 from ..formats import Format, Value, floor_log2, format
 from ..parse import parse_number
@@ -106,10 +105,6 @@ class Fields:
             return format(self.text(name, default))
         except ValueError as error:
             raise FieldError(name, str(error)) from None
-
-    def refuse(self, name: str, error: Exception | str) -> NoReturn:
-        """Raise the mistake of a field."""
-        raise FieldError(name, str(error)) from None
 
 
 def checked_size(name: str, value: Value) -> Value:

@@ -172,20 +172,22 @@ class NumberView:
     code : int
     result : Fraction or float
         The value of the code.
-    rules : list of Outcome
-        What every rounding mode gives.
     """
 
     def __init__(self, f: Format, value: Value, code: int | None = None) -> None:
         self.f, self.value = f, value
         self.is_nan = isinstance(value, float) and math.isnan(value)
         self.is_infinite = isinstance(value, float) and math.isinf(value)
-        self.rules = [self._under(mode.value, Rule(rounding=mode)) for mode in Rounding]
         if code is None:
             default = Rule(overflow=Overflow.infinity if self.is_infinite and f.has_inf else Overflow.saturate)
             code = encode(value, f, default)
         self.code = code
         self.result = f.value(self.code)
+
+    @cached_property
+    def rules(self) -> list[Outcome]:
+        """What every rounding mode gives."""
+        return [self._under(mode.value, Rule(rounding=mode)) for mode in Rounding]
 
     @property
     def number(self) -> Fraction:

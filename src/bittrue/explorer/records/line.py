@@ -44,9 +44,9 @@ def line(given: Fields) -> Record:
     view = views[0]
     if "at" in given or "zoom" in given:
         centre = given.number("at", "0")
-        if isinstance(centre, float):
-            centre = given.refuse("at", f"at={given.text('at')[:40]!r} must be finite") if centre else Fraction(0)
-        window = lines.Window(centre, given.integer("zoom", -1100, 1100, 3)).within(shown)
+        if isinstance(centre, float) and centre:
+            raise FieldError("at", f"at={centre} must be finite")
+        window = lines.Window(finite(centre), given.integer("zoom", -1100, 1100, 3)).within(shown)
     else:
         window = lines.around(view, shown)
     if "move" in given:
