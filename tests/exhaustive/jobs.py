@@ -6,7 +6,7 @@ import threading
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, cast
 
@@ -291,9 +291,11 @@ def _wrapped(source: FloatFormat, fmt: IntFormat, rule: Rule, pattern: int) -> i
 FLOAT64_TARGETS = [*FLOATS, "tfloat32"]
 
 
-@lru_cache(maxsize=2)
 def _table(target: str) -> boundary.Boundaries:
-    return boundary.Boundaries(cast(Any, bt.format(target)))
+    """A thread's own table: it holds the numbers that were placed last."""
+    if getattr(_local, "target", None) != target:
+        _local.target, _local.table = target, boundary.Boundaries(cast(Any, bt.format(target)))
+    return cast(boundary.Boundaries, _local.table)
 
 
 class _Float64(Job):
