@@ -63,7 +63,8 @@ _LITERAL = re.compile(r"(``.*?``)")
 _PLAIN = re.compile(r"\||(?<=[\w)])\*(?=\*[\w(-])|(?<=[\w)]\*)\*(?=[\w(-])")
 _PLURAL = re.compile(r"((?<!`)`[^`\s][^`]*`)(?=\w)")
 
-
+_NAME = re.compile(r"(?<![`:])`(\w+)`(?!`)")
+_TOGETHER = re.compile(r":(ivar|vartype) (\w+(?:, \w+)+):(.*)")
 _COLON = "\N{RATIO}"
 
 
@@ -74,15 +75,36 @@ def _property(app: Any, what: str, name: str, thing: Any, options: Any, lines: l
 
 
 def _docstring(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """Write as reStructuredText wants it what docstrings say plainly: |x| is no substitution, `Array`s a plural."""
+    """Write as reStructuredText wants it what docstrings say plainly.
+
+    |x| is no substitution, `Array`s a plural, a parameter's name no link to a function of that name, and attributes
+    described together are several.
+    """
+    own = _parameters(thing)
     example = False
-    for i, line in enumerate(lines):
-        line = lines[i] = line.replace(_COLON, ":")
+    written = []
+    for line in lines:
+        line = line.replace(_COLON, ":")
         example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
         if not example:
             parts = _LITERAL.split(line)
             parts[::2] = [_PLURAL.sub(r"\1\\ ", _PLAIN.sub(r"\\\g<0>", part)) for part in parts[::2]]
-            lines[i] = "".join(parts)
+            line = _NAME.sub(lambda found: f"`{found[0]}`" if found[1] in own else found[0], "".join(parts))
+        together = _TOGETHER.match(line)
+        if together:
+            field, names, rest = together.groups()
+            *first, last = names.split(", ")
+            written += [f":{field} {one}:{rest if field == 'vartype' else ''}" for one in first]
+            line = f":{field} {last}:{rest}"
+        written.append(line)
+    lines[:] = written
+
+
+def _parameters(thing: Any) -> set[str]:
+    try:
+        return set(inspect.signature(thing).parameters)
+    except (TypeError, ValueError):
+        return set()
 
 
 def _types(app: Any, doctree: Any) -> None:

@@ -53,11 +53,11 @@ class RealFormat(Format):
         return self.nan_code is not None
 
     def quantum_exponent(self, exponent: int) -> int:
-        """Return q: neighbouring values in the binade of 2**`exponent` are 2**q apart, also beyond the range."""
+        """Return q: neighbouring values in the binade of ``2**exponent`` are ``2**q`` apart, also beyond the range."""
         raise AttributeError(exponent)
 
     def place(self, steps: int, q: int) -> int | None:
-        """Return the magnitude code of the grid point `steps` * 2**`q`, or None beyond the largest value."""
+        """Return the magnitude code of the grid point ``steps * 2**q``, or None beyond the largest value."""
         raise AttributeError(steps, q)
 
     def magnitude_value(self, magnitude: int) -> Fraction:
@@ -288,7 +288,7 @@ class Regime(NamedTuple):
 class TaperedFormat(RealFormat):
     """A prefix code (the "dot" field) tells how the other bits split into exponent and fraction.
 
-    hifloat8 is the instance (Ascend C data types, table 4): see `specs` in the documentation for its figures.
+    hifloat8 is the instance (Ascend C data types, table 4).
 
     Raises
     ------
