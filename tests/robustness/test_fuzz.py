@@ -64,6 +64,7 @@ FOUND: dict[str, tuple[str, Any]] = {
         + b"PK\5\6\0\0\0\0\1\0\1\0\x33\0\0\0\x23\0\0\0\0\0",
     ),
     "probes of float64 overflowed with a warning": ("arguments", ["diagnose", "bfloat167.npy", "float6412.npy"]),
+    "an exponent beyond Decimal's": ("pipes", (["encode", "--to", "uint8"], b"1e" + b"3" * 40 + b"\n-1e-" + b"3" * 40)),
 }  # fmt: skip
 
 

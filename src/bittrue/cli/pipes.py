@@ -10,7 +10,7 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -228,7 +228,10 @@ def _is_exactly(line: bytes, number: float) -> bool:
     """Say whether a line that was read as `number` is that number, not just near it."""
     if b"x" in line.lower():
         return bool(parse_number(line) == number)
-    return Decimal(_text(line)) == Decimal(number)
+    try:
+        return Decimal(_text(line)) == Decimal(number)
+    except InvalidOperation:  # an exponent beyond Decimal's
+        return False
 
 
 def _encode_exactly(
