@@ -713,6 +713,13 @@ def test_hybrid_from_bfloat16_goes_through_float32():
 # --- stochastic -------------------------------------------------------------------------------------------------------
 
 
+def test_stochastic_without_random_bits_truncates():
+    almost = (1 << 32) - 1
+    assert not exact.round_up(Rounding.stochastic, odd=False, negative=False, rest=almost, whole=1 << 32)
+    assert exact.round_up(Rounding.stochastic, odd=False, negative=False, rest=almost, whole=1 << 32, random=1)
+    assert exact.encode(2 - Fraction(1, 1 << 60), "int8", Rule(rounding="stochastic")) == 1
+
+
 @pytest.mark.parametrize(
     ("part", "threshold"),
     [
