@@ -89,6 +89,10 @@ def _groups(results: Sequence[Result]) -> dict[str, list[Result]]:
     return groups
 
 
+#: What rows about PyTorch are set beside: the same conversion of a NumPy array, the same model as it is.
+_OURS = ("NumPy", "plain")
+
+
 def _columns(results: Sequence[Result]) -> list[str]:
     """Return the headings of a group: only figures that some row has."""
     named = [
@@ -96,7 +100,7 @@ def _columns(results: Sequence[Result]) -> list[str]:
         ("two", "2 thr"),
         ("limit", "copy"),
         ("share_one", "share"),
-        *((f"times {peer}", peer) for peer in PEERS),
+        *((f"times {peer}", peer) for peer in (*PEERS, *_OURS)),
         ("seconds", "time"),
         ("MB/s", "MB/s"),
         ("copy MB/s", "file copy"),
@@ -113,7 +117,7 @@ def _cells(result: Result, headings: Sequence[str]) -> list[str]:
         "2 thr": _number(figures.get("two"), "{:.0f}"),
         "copy": _number(figures.get("limit"), "{:.0f}"),
         "share": " ".join(shares),
-        **{peer: _number(figures.get(f"times {peer}"), "{:.3g}x") for peer in PEERS},
+        **{peer: _number(figures.get(f"times {peer}"), "{:.3g}x") for peer in (*PEERS, *_OURS)},
         "time": _duration(figures["seconds"]) if "seconds" in figures else "",
         "MB/s": _number(figures.get("MB/s"), "{:.0f}"),
         "file copy": _number(figures.get("copy MB/s"), "{:.0f}"),

@@ -53,7 +53,7 @@ def _torch(name: str) -> Row:
         x = t.numpy()
         return Case(t.numel(), lambda threads: torch_quantize(t, name), None, {"NumPy": lambda: quantize(x, name)})
 
-    return throughput("bittrue.torch.quantize, CPU", name, prepare, {"times NumPy": 1 / 1.15})
+    return throughput("bittrue.torch.quantize, CPU, all threads", name, prepare, {"times NumPy": 1 / 1.15})
 
 
 def _emulation() -> Row:
@@ -76,4 +76,4 @@ def _emulation() -> Row:
 
         return Case(x.numel(), lambda threads: run(rounding), None, {"plain": lambda: run(plain)})
 
-    return throughput("bittrue.torch.emulate, CPU", "4 Linear layers, mx6 and mx9, batch 256", prepare)
+    return throughput("bittrue.torch.emulate, CPU, all threads", "4 Linear layers, mx6 and mx9, batch 256", prepare)
