@@ -215,7 +215,7 @@ def _page(f: Any) -> str:
         parts += ["## Grid", f'<figure class="wide">{drawing}</figure>', caption]
     if f.bits <= _TABLE_BITS and f.kind not in ("block", "complex"):
         parts += ["## Codes", _codes(f)]
-    parts += ["## On the command line", f"```console\n$ bittrue formats {f.name}\n```"]
+    parts += ["## On the command line", f"```console\n$ bittrue formats {f.name}\n$ bittrue explore {f.name}\n```"]
     return "\n\n".join(parts) + "\n"
 
 
@@ -224,7 +224,7 @@ def pages() -> Iterator[tuple[str, str]]:
     every = [*bt.formats(), *bt.formats("block")]
     parts = [
         "# Formats",
-        "One page for each format of the catalogue, computed from it. Each is known by [many names](../start.md); "
+        "One page for each format of the catalogue, computed from it. Each is known by many names; "
         "your own are made like these ([guide](../own.md)).",
     ]
     for kind, title in _CONTENTS.items():
