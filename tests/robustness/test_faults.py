@@ -264,6 +264,7 @@ _SIGNALS = """
 
     def run(after):
         read, write = os.pipe()
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         child = os.fork()
         if not child:
             code = 99
@@ -271,10 +272,14 @@ _SIGNALS = """
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
                 os.dup2(write, 2)
                 sys.stdout, sys.stderr = (open(n, "w", closefd=False) for n in (1, 2))
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
                 code = main(words)
                 sys.stderr.flush()
+            except KeyboardInterrupt:  # before the command began
+                code = 130
             finally:
                 os._exit(code)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         os.close(write)
         if after is not None:
             time.sleep(after)
