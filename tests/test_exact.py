@@ -849,3 +849,15 @@ def test_rules_are_checked():
     assert (rule.rounding, rule.overflow) == (Rounding.floor, Overflow.infinity)
     assert (rule.nan, rule.negative) == (NanPolicy.max, Negative.magnitude)
     assert Rule() == Rule(rounding="nearest_even", overflow="saturate", nan="keep")
+
+
+@pytest.mark.parametrize("code", [-1, 0x00, 0x7E, 0x100, 0x17F, 0x1FF])
+def test_nan_code_is_a_nan_of_the_format(code):
+    with pytest.raises(ValueError, match=rf"^nan_code={code:#x} is not a NaN of float8_e4m3fn$"):
+        encode(1, "float8_e4m3fn", nan_code=code)
+    assert encode(math.nan, "float8_e4m3fn", nan_code=0x7F) == 0x7F
+
+
+def test_hybrid_is_no_choice_between_neighbours():
+    with pytest.raises(ValueError, match=r"^rounding='hybrid' is no rule for a single neighbour$"):
+        exact.round_up(Rounding.hybrid, odd=False, negative=False, rest=1, whole=2)
