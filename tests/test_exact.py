@@ -811,7 +811,7 @@ def test_complex():
 @pytest.mark.parametrize("value", ["1.5", None, b"1", [1], object()])
 def test_values_that_are_no_numbers(value):
     for name in ("float16", "int8", "hifloat8", "bool"):
-        with pytest.raises(TypeError, match="must be a Fraction, an int or a float, not"):
+        with pytest.raises(TypeError, match=f"must be a Fraction, an int or a float, not {type(value).__name__}$"):
             encode(value, name)
 
 
@@ -861,3 +861,13 @@ def test_nan_code_is_a_nan_of_the_format(code):
 def test_hybrid_is_no_choice_between_neighbours():
     with pytest.raises(ValueError, match=r"^rounding='hybrid' is no rule for a single neighbour$"):
         exact.round_up(Rounding.hybrid, odd=False, negative=False, rest=1, whole=2)
+
+
+def test_parts_of_complex_values_take_the_whole_rule():
+    up = Rule(rounding="stochastic")
+    for random, code in ((0, 0x3C00), ((1 << 32) - 1, 0x3C01)):
+        value = (1 + two(-12), -1 - two(-12))
+        assert exact.encode(value, "complex32", up, random) == code | (code | 0x8000) << 16
+    flush = Rule(flush_inputs=True)  # 2**-15 is subnormal in float16, but not in float32
+    assert exact.encode(complex(2**-15, 1), "complex32", flush, source="float16") == 0x3C00 << 16
+    assert exact.encode(complex(2**-15, 1), "complex32", flush, source="float32") == 0x3C00 << 16 | 0x0200
