@@ -172,6 +172,9 @@ def test_no_workers_and_no_dask(
             bt.study(model, scheduler=client)
     with pytest.raises(ValueError, match="needs a file"):
         bt.study({"w": np.ones(3)}, scheduler="tcp://127.0.0.1:9")
+    for run in (lambda **o: bt.study(model, **o), lambda **o: convert(model, "nowhere", "int8", **o)):
+        with pytest.raises(ValueError, match="threads=2 has no meaning with a scheduler"):
+            run(scheduler="tcp://127.0.0.1:9", threads=2)
     with pytest.raises(TypeError, match="scheduler=8786 must be an address"):
         Cluster(8786)
     monkeypatch.setitem(sys.modules, "distributed", None)  # as if it were not installed

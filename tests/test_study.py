@@ -340,8 +340,12 @@ def test_an_unknown_dtype_is_skipped(
 
 def test_mistakes(tmp_path: Path) -> None:
     x = {"w": np.ones(4, np.float32)}
+    with pytest.raises(ValueError, match=r"include='conv\*' matches no tensor"):
+        bt.study(DIGITS, include=["layers*", "conv*"])
     with pytest.raises(ValueError, match="leave no tensor"):
-        bt.study(DIGITS, include="conv*")
+        bt.study(DIGITS, include="*bias", exclude="layers*")
+    with pytest.raises(ValueError, match=r"study \.safetensors, \.npz or \.npy"):
+        bt.study("x.bin")
     with pytest.raises(ValueError, match="no tensor of floating values"):
         bt.study({"n": np.arange(3)})
     with pytest.raises(ValueError, match="granularity='chanel'"):

@@ -17,7 +17,7 @@ def checkpoint_of(source: str) -> str:
         return source
     found = [name for name in sorted(os.listdir(source)) if name.lower().endswith(INDEX_SUFFIX)]
     if len(found) != 1:
-        raise ValueError(f"{source}: is a folder with {len(found)} files *{INDEX_SUFFIX}; name the file to convert")
+        raise ValueError(f"{source}: is a folder with {len(found)} files *{INDEX_SUFFIX}; name the file")
     return os.path.join(source, found[0])
 
 

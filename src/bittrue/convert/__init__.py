@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import json
 import math
 import os
@@ -26,6 +25,7 @@ from ..files import (
     open_tensors,
 )
 from ..files.base import Path, explained
+from ..files.patterns import matching
 from ..files.writer import uninterrupted
 from ..formats import FloatFormat, Format, TaperedFormat
 from ..formats import format as _format
@@ -112,7 +112,7 @@ def convert(
 
     Examples
     --------
-    >>> import tempfile, bittrue as bt
+    >>> import tempfile, numpy as np, bittrue as bt
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     bt.save(folder + "/a.safetensors", {"w": np.float32([0.3, 1000]), "steps": np.int64([7])})
     ...     reports = convert(folder + "/a.safetensors", folder + "/b.safetensors", "float8_e4m3fn")
@@ -129,6 +129,8 @@ def convert(
         if isinstance(fmt, BlockFormat):
             chosen = frozenset(name for name in chosen if -len(reader[name].shape) <= axis < len(reader[name].shape))
         total = sum(info.elements for info in reader.tensors.values())
+        if scheduler is not None and threads is not None:
+            raise ValueError(f"threads={threads!r} has no meaning with a scheduler: its workers have theirs")
         cluster = None if scheduler is None else stack.enter_context(Cluster(scheduler))
         about = (source_format, source_shape)
         engine = stack.enter_context(_Engine(Conversion(fmt, rule, axis), threads, progress, total, cluster, about))
@@ -163,22 +165,12 @@ def _rule(fmt: Format, rule: Rule | BlockRule | None) -> Rule | BlockRule:
 def _choose(reader: Reader, include: str | Iterable[str] | None, exclude: str | Iterable[str] | None) -> frozenset[str]:
     """Return the names of the tensors to convert."""
     chosen = {info.name for info in reader.tensors.values() if isinstance(info.format, (FloatFormat, TaperedFormat))}
+    names = [*reader.names, *reader.unsupported]
     if include is not None:
-        chosen &= _matching(reader, include, "include")
+        chosen &= matching(names, include, "include", reader.path)
     if exclude is not None:
-        chosen -= _matching(reader, exclude, "exclude")
+        chosen -= matching(names, exclude, "exclude", reader.path)
     return frozenset(chosen)
-
-
-def _matching(reader: Reader, patterns: str | Iterable[str], argument: str) -> set[str]:
-    found: set[str] = set()
-    for pattern in [patterns] if isinstance(patterns, str) else patterns:
-        matched = [name for name in reader.names if fnmatch.fnmatchcase(name, pattern)]
-        if not matched:
-            some = ", ".join(reader.names[:5]) + (", ..." if len(reader.names) > 5 else "")
-            raise ValueError(f"{argument}={pattern!r} matches no tensor of {reader.path} ({some})")
-        found.update(matched)
-    return found
 
 
 def _convert_shards(engine: _Engine, reader: ShardedReader, target: str, chosen: frozenset[str], force: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,7 @@ from ..array import Array
 from ..cluster import Cluster, Place, usable_cpus
 from ..files import open_tensors
 from ..files.base import Path
+from ..files.patterns import matching
 from ..formats import FloatFormat, Format, TaperedFormat
 from ..formats import format as find_format
 from .journal import Journal
@@ -62,7 +62,7 @@ def study(
         "none", "absmax", "power_of_two" or "mse". Block formats bring their own scales and ignore both arguments, but
         for the scale of the whole tensor that NVFP4 has ("none": 1); their blocks lie as groups do.
     include, exclude : str or iterable of str, optional
-        Shell patterns of tensor names.
+        Shell patterns of tensor names; each must match one.
     threads : int, optional
         Default: one per processor. The result never depends on it.
     progress : callable, optional
@@ -101,6 +101,8 @@ def study(
         raise ValueError("formats is empty: give at least one")
     if scheduler is not None and isinstance(source, Mapping):
         raise ValueError("scheduler= needs a file, which its workers can read; these are arrays")
+    if scheduler is not None and threads is not None:
+        raise ValueError(f"threads={threads!r} has no meaning with a scheduler: its workers have theirs")
     with ExitStack() as stack:
         store: _Named | _File
         store = _Named(source) if isinstance(source, Mapping) else stack.enter_context(_File(source))
@@ -209,6 +211,8 @@ class _File:
     """The tensors of a file."""
 
     def __init__(self, path: Path) -> None:
+        if os.fspath(path).lower().endswith((".bin", ".raw")):
+            raise ValueError(f"{path}: a raw file does not tell its format; study .safetensors, .npz or .npy")
         self._reader = open_tensors(path, lenient=True)
         self.name = os.fspath(path)
         self.names = [*self._reader.names, *self._reader.unsupported]
@@ -316,15 +320,13 @@ def _parts(name: str, x: Plain, source: str, trials: Sequence[Trial]) -> list[Ca
 
 def _choose(store: _File | _Named, include: Any, exclude: Any) -> tuple[list[str], list[Skipped]]:
     """Return the names to study in their order, and what has no floating values."""
-    wanted = [n for n in store.names if include is None or _matches(n, include)]
-    wanted = [n for n in wanted if exclude is None or not _matches(n, exclude)]
+    taken = set(store.names) if include is None else matching(store.names, include, "include", store.name)
+    if exclude is not None:
+        taken -= matching(store.names, exclude, "exclude", store.name)
+    wanted = [n for n in store.names if n in taken]
     chosen = [n for n in wanted if store.studied(n)]
     if not chosen:
         some = ", ".join(store.names[:5]) + (", ..." if len(store.names) > 5 else "")
-        why = "no tensor of floating values" if wanted else f"include={include!r}, exclude={exclude!r} leave no tensor"
+        why = "no tensor of floating values" if wanted else "include and exclude leave no tensor"
         raise ValueError(f"{store.name}: {why} (has {some or 'no tensors'})")
     return chosen, [Skipped(n, store.format(n)) for n in wanted if not store.studied(n)]
-
-
-def _matches(name: str, patterns: str | Iterable[str]) -> bool:
-    return any(fnmatch.fnmatchcase(name, p) for p in ([patterns] if isinstance(patterns, str) else patterns))

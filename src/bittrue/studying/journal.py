@@ -87,7 +87,8 @@ class Journal:
         try:
             yield
         except OSError as error:
-            raise FileError(f"{self._path}: the journal cannot be kept: {error.strerror}") from error
+            said = (error.strerror or str(error)).lower()
+            raise FileError(f"{self._path}: the journal cannot be kept: {said}") from error
 
     def _write(self, data: object) -> None:
         left = memoryview(json.dumps(data).encode() + b"\n")
