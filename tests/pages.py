@@ -42,6 +42,7 @@ _PART = re.compile(
     r"|^(?P<indented>    \S[^\n]*)$",
     re.MULTILINE | re.DOTALL,
 )
+_COMMAND = re.compile(r"(make|pip|python|bittrue|\S*\.venv/bin/\w+|[A-Z_]+=\S+) ")
 _LIST = re.compile(r"^ *([-*]|\d+\.) ", re.MULTILINE)
 
 
@@ -86,6 +87,8 @@ def blocks(page: str) -> Iterator[Block]:
             if not language.startswith("{"):  # a directive of the site
                 if language not in ("python", "console", "text"):
                     raise ValueError(f"line {line - 1}: {language!r} is not python, console or text")
+                if language == "text" and _COMMAND.match(found["code"]):
+                    raise ValueError(f"line {line}: commands stand in a console block, after a dollar sign")
                 yield Block(language, found["code"], line, mark)
             mark = ""
 

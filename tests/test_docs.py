@@ -160,6 +160,7 @@ def test_a_page_that_is_wrong_fails(page, complaint):
     [
         ("```sh\nls\n```", "'sh' is not python, console or text"),
         ("Text\n\n    make test\n", "line 3: code stands in a fence"),
+        ("```text\nmake test  # lint\n```", "line 2: commands stand in a console block"),
         ("<!-- not run: -->\n```python\n1\n```", "say why"),
     ],
 )
