@@ -139,6 +139,28 @@ def test_a_file_that_is_another_one_elsewhere(tmp_path: Path) -> None:
         place.open()
 
 
+@pytest.mark.parametrize("lost", ["scheduler", "workers"])
+def test_a_cluster_that_goes_away(
+    lost: str, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, seconds in (("_ALONE", 0.5), ("_LOOK", 0.2), ("_CONNECT", 2.0)):
+        monkeypatch.setattr(clusters, name, seconds)
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0", silence_logs=50
+    ) as started:
+
+        def progress(name: str, done: int, total: int) -> None:
+            if lost == "scheduler":
+                started.close()
+            else:
+                started.scale(0)
+
+        words = {"scheduler": "connection to the scheduler was lost", "workers": "without workers"}[lost]
+        with pytest.raises(ClusterError, match=words):
+            convert(model, tmp_path / "out", "int8", scheduler=started.scheduler_address, progress=progress)
+    assert not (tmp_path / "out").exists()
+
+
 def test_another_version_is_refused() -> None:
     assert clusters._run(bt.__version__, sum, [1, 2]) == 3
     with pytest.raises(ClusterError, match=r"not 0\.0: results could differ"):

@@ -156,7 +156,7 @@ class Cluster:
         try:
             return self._client.submit(_run, _version(), function, *call, pure=False)
         except Exception as error:
-            raise self._lost(error) from error
+            raise ClusterError(f"{self.address}: the connection to the scheduler was lost") from error
 
     def _result(self, future: Any) -> Any:
         while True:
@@ -166,7 +166,7 @@ class Cluster:
                 if future.status == "error":
                     raise self._failed(error) from error
                 if not isinstance(error, (TimeoutError, self._distributed.TimeoutError)):
-                    raise self._lost(error) from error
+                    raise ClusterError(f"{self.address}: the connection to the scheduler was lost") from error
             self._threads()  # the call takes long, or nobody is there to make it
 
     def _threads(self) -> int:
@@ -176,7 +176,7 @@ class Cluster:
             try:
                 count: int = sum(self._client.nthreads().values())
             except (Exception, CancelledError) as error:
-                raise self._lost(error) from error
+                raise ClusterError(f"{self.address}: the connection to the scheduler was lost") from error
             if count:
                 self._met = True
                 return count
@@ -184,9 +184,6 @@ class Cluster:
                 gone = f"has been without workers for {_ALONE:.0f} s" if self._met else "has no workers"
                 raise ClusterError(f"{self.address}: the scheduler {gone}; start some with: dask worker {self.address}")
             time.sleep(0.2)
-
-    def _lost(self, error: BaseException) -> ClusterError:
-        return ClusterError(f"{self.address}: the scheduler was lost ({error or type(error).__name__})")
 
     def _failed(self, error: BaseException) -> BaseException:
         """Return what to raise for the error of a call: the call's own, unless it is about the workers."""
