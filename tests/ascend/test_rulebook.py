@@ -215,6 +215,8 @@ def test_the_effect_of_a_mode_is_part_of_a_row() -> None:
         "reason": "the pair has CAST_RINT, CAST_ROUND, CAST_FLOOR, CAST_CEIL, CAST_TRUNC, and the default applies: "
         "from float to integer it is TRUNC",
     }
+    (plain,) = [r for r in ascend.rules("a2", "half", "int8_t") if r.api == "pypto"]
+    assert plain.effect is None and plain.as_dict().items() <= shown.items() and len(shown) == len(plain.as_dict()) + 5
     (row,) = [r for r in ascend.rules("a2", "half", "int8_t", "FLOOR") if r.api == "pypto"]
     assert [row.as_dict()[name] for name in ("effect", "effective", "strict")] == ["used", "FLOOR", "allowed"]
 
