@@ -234,6 +234,30 @@ def test_every_byte_decodes_as_specified(fmt: BlockFormat) -> None:
     assert (np.signbit(bt.decode(flat, fmt)) == np.signbit(wanted))[~np.isnan(wanted)].all()
 
 
+# Blocks as long as a whole vector and longer, and those of which several fill one.
+ANY_SIZE = [
+    *(bt.format(name) for name in ("mx9", "bfp16ebs8", "mxfp8_e4m3", "nvfp4")),
+    *OWN[:5],
+    SharedExponentFormat("own_128x6", block_size=128, mantissa_bits=6, shift_group=8, bias=127),
+]
+
+
+@pytest.mark.parametrize("fmt", ANY_SIZE, ids=str)
+def test_any_number_of_blocks(fmt: BlockFormat) -> None:
+    x = samples(fmt, 3)
+    for count in (1, 3):
+        check(x[7 * fmt.block_size :][: count * fmt.block_size], fmt, fmt.rule)
+
+
+def test_zero_at_the_largest_exponent() -> None:
+    fmt = OWN[2]  # two bits: its power of two at exponent 255 is beyond float32
+    data = np.uint8([255, 0, 0b00110100, 0])
+    values = specified_values(data, fmt)
+    assert [v for v in values if v == 0] == [0] * 6
+    expected = np.float32([v and np.inf if v >= 0 else -np.inf for v in values])
+    np.testing.assert_array_equal(bt.decode(data, fmt), expected)
+
+
 @pytest.mark.parametrize("fmt", SHARED, ids=str)
 def test_every_pattern_of_the_mantissa_field_survives(fmt: SharedExponentFormat) -> None:
     size = fmt.block_size - 1

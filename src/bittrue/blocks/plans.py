@@ -52,24 +52,16 @@ def quantize_flat(src: Array, dst: Array, fmt: BlockFormat, rule: BlockRule, thr
 # --- plans ------------------------------------------------------------------------------------------------------------
 
 
-class _Layout(NamedTuple):
-    """What the kernels need to pack: see `kernels.blocks._pack`."""
-
-    masks: Array
-    numbers: tuple[int, int, int, int]
-
-
 @lru_cache(maxsize=64)
-def layout_of(fmt: BlockFormat) -> _Layout:
-    """Return masks and numbers of the packing kernels."""
-    numbers = (fmt.block_bytes, fmt.shift_bytes, fmt.block_size // 8, fmt.element_bits)
-    return _Layout(kernels.fold_masks(fmt.element_bits), numbers)
+def layout_of(fmt: BlockFormat) -> tuple[int, int, int, int]:
+    """Return where the kernels find what: bytes per block, level-2 bytes, words per block, bytes per word."""
+    return fmt.block_bytes, fmt.shift_bytes, fmt.block_size // 8, fmt.element_bits
 
 
 class _Plan(NamedTuple):
-    """Calls of the kernels with everything but source, destination and count put in; and which reports matter."""
+    """Calls of the kernels with everything but source and destination put in; and which reports matter."""
 
-    encode: Callable[[Array, Array, int], int]
+    encode: Callable[[Array, Array], int]
     quantize: Callable[[Array, Array], int]
     bits: np.dtype[Any]
     mind: int
@@ -113,11 +105,11 @@ def _shared_plan(fmt: SharedExponentFormat, rule: BlockRule, dtype: np.dtype[Any
         lowest=int(fmt.twos_complement and uses_lowest),
         clear_negative_zero=int(rule.negative_zero is NegativeZero.clear),
     )
-    numbers, shape = layout_of(fmt).numbers, _shape(fmt)
+    layout, shape = layout_of(fmt), _shape(fmt)
     form, scale = _shared_form(fmt)
 
-    def run(src: Array, dst: Array, count: int) -> int:
-        return int(kernels.encode_shared(src, dst, p, q, shape, numbers))
+    def run(src: Array, dst: Array) -> int:
+        return int(kernels.encode_shared(src, dst, p, q, shape, layout))
 
     def round_trip(src: Array, dst: Array) -> int:
         return int(kernels.quantize_shared(src, dst, p, q, shape, form, scale))
@@ -126,9 +118,9 @@ def _shared_plan(fmt: SharedExponentFormat, rule: BlockRule, dtype: np.dtype[Any
 
 
 @lru_cache(maxsize=64)
-def _shape(fmt: SharedExponentFormat) -> tuple[tuple[int, ...], ...]:
+def _shape(fmt: BlockFormat) -> tuple[tuple[int, ...], ...]:
     """Return how blocks lie in vectors of at least 32 lanes; see `kernels.blocks.lanes`."""
-    group = fmt.shift_group or fmt.block_size
+    group = (fmt.shift_group if isinstance(fmt, SharedExponentFormat) else 0) or fmt.block_size
     parts = (group, fmt.block_size // group, max(_LANES // fmt.block_size, 1))
     return tuple((0,) * _log2(n) for n in parts)
 
@@ -147,7 +139,6 @@ def _scaled_plan(fmt: ScaledFormat, rule: BlockRule, tensor: float, dtype: np.dt
     p, q, q_scale = kernels.scaled_parameters(
         powers=fmt.powers_of_two,
         long=long,
-        block_levels=_log2(fmt.block_size),
         emax=fmt.element_emax,
         scale_bias=s.bias,
         scale_top=s.max_code,
@@ -165,22 +156,23 @@ def _scaled_plan(fmt: ScaledFormat, rule: BlockRule, tensor: float, dtype: np.dt
         twos_complement=int(integer),
         bits=e.bits,
     )
-    table = np.empty(0, np.float32)
-    if not fmt.powers_of_two:
+    if fmt.powers_of_two:
+        table = np.ldexp(np.float32(1), s.bias - np.arange(256))
+    else:
         table = np.ones(256, np.float64 if long else np.float32)
         for code in range(s.max_code + 1):
             value = s.value(code)
             table[code] = float(Fraction(value) * Fraction(tensor)) if value else np.inf
     limit = float(fmt.element_max * Fraction(tensor))
-    masks, numbers = layout_of(fmt)
+    layout, shape = layout_of(fmt), _shape(fmt)
     scales, form = _value_tables(fmt, np.dtype(np.float32))[1], _element_form(fmt)
     bits = np.dtype(np.uint16 if dtype.name == "bfloat16" else np.uint32)
 
-    def run(src: Array, dst: Array, count: int) -> int:
-        return int(kernels.encode_scaled(src, dst, count, p, q, q_scale, limit, table, masks, numbers))
+    def run(src: Array, dst: Array) -> int:
+        return int(kernels.encode_scaled(src, dst, p, q, q_scale, limit, table, shape, layout))
 
     def round_trip(src: Array, dst: Array) -> int:
-        return int(kernels.quantize_scaled(src, dst, p, q, q_scale, limit, table, scales, form, fmt.block_size))
+        return int(kernels.quantize_scaled(src, dst, p, q, q_scale, limit, table, scales, shape, form))
 
     return _Plan(run, round_trip, bits, mind)
 
@@ -240,7 +232,7 @@ def _in_blocks(work: Callable[[int, int], int], blocks: int, fmt: BlockFormat, t
 def _encode_chunk(plan: _Plan, fmt: BlockFormat, src: Array, dst: Array, lo: int, hi: int) -> int:
     size, bytes_ = fmt.block_size, fmt.block_bytes
     part = src[lo * size : hi * size].view(plan.bits)
-    return plan.encode(part, dst[lo * bytes_ : hi * bytes_], (hi - lo) * size) & plan.mind
+    return plan.encode(part, dst[lo * bytes_ : hi * bytes_]) & plan.mind
 
 
 def _quantize_chunk(plan: _Plan, fmt: BlockFormat, src: Array, dst: Array, lo: int, hi: int) -> int:
@@ -266,24 +258,23 @@ def decode_flat(src: Array, dst: Array, fmt: BlockFormat, tensor: float, threads
 
 
 def _decode_scaled(fmt: ScaledFormat, tensor: float, src: Array, dst: Array, lo: int, hi: int) -> int:
-    masks, numbers = layout_of(fmt)
+    layout, shape = layout_of(fmt), _shape(fmt)
     elements, scales = _value_tables(fmt, dst.dtype)
     part = src[lo * fmt.block_bytes : hi * fmt.block_bytes]
     values = dst[lo * fmt.block_size : hi * fmt.block_size]
-    plain = dst.dtype == np.float32 and tensor == 1
-    form = _element_form(fmt) if plain else np.empty(0, np.uint32)
-    return int(kernels.decode_scaled(part, values, elements, scales, dst.dtype.type(tensor), masks, numbers, form))
+    factor, form = dst.dtype.type(tensor), _element_form(fmt)
+    return int(kernels.decode_scaled(part, values, elements, scales, factor, shape, layout, form))
 
 
 def _decode_shared(src: Array, dst: Array, fmt: SharedExponentFormat, threads: int | None) -> None:
-    numbers = layout_of(fmt).numbers
+    layout = layout_of(fmt)
     shape = _shape(fmt)
     form, scale = _shared_form(fmt)
 
     def narrow(lo: int, hi: int) -> int:
         part = src[lo * fmt.block_bytes : hi * fmt.block_bytes]
         values = dst[lo * fmt.block_size : hi * fmt.block_size]
-        kernels.decode_shared(part, values, shape, numbers, form, scale)
+        kernels.decode_shared(part, values, shape, layout, form, scale)
         return 0
 
     def wide(lo: int, hi: int) -> int:
@@ -321,10 +312,9 @@ def take_apart(src: Array, fmt: BlockFormat, ordered: bool = False) -> tuple[Arr
     if not ordered and not is_kernel_order(fmt):
         flat = to_kernel_order(flat, fmt)
     blocks = flat.size // fmt.block_bytes
-    masks, numbers = layout_of(fmt)
     codes, heads = np.empty(blocks * fmt.block_size, np.uint8), np.empty(blocks, np.uint8)
     level2 = np.zeros(blocks * fmt.shift_bytes, np.uint8)
-    kernels.unpack(flat, codes, heads, level2, masks, numbers)
+    kernels.unpack(flat, codes, heads, level2, layout_of(fmt))
     if fmt.shift_bytes:
         shifts = np.unpackbits(level2.reshape(blocks, -1), axis=1, bitorder="little").astype(np.int64)
     else:

@@ -1,22 +1,24 @@
 """Loops between float bit patterns and packed blocks; they know plain arrays and numbers, no format.
 
-The work is done tile by tile, in short passes over scratch arrays that stay in the first-level cache, each of which
-LLVM turns into vector code of its own lane width:
+A vector of at least 32 lanes holds whole blocks, and everything about them is found in it, in one pass (two where the
+scales between are computed block by block):
 
-1. exponents: the exponent fields as bytes;
-2. maxima: pairs of bytes are merged level by level until one is left per group and per block, and block results are
-   spread back to the elements the same way, so that any power of two is served by one loop;
-3. codes: the significand is shifted to the block's step and rounded as in `encode`. Patterns are doubled, which drops
+1. exponents: the largest of a group or a block comes into all of its lanes by exchange at distances 1, 2, 4, ...;
+2. codes: the significand is shifted to the block's step and rounded as in `encode`. Patterns are doubled, which drops
    the sign; of float32 the upper half alone is used, doubled, with a sticky bit for the lower one in the place made
    free (16-bit lanes: 8 exponent bits, 7 fraction bits, sticky);
-4. packing: the codes of eight elements are folded in a 64-bit word, of which the bytes are stored.
+3. packing: the codes of eight elements are folded in a 64-bit word. Words and heads of a tile lie in scratch memory
+   until their bytes are stored.
+
+How elements lie in groups, blocks and vectors is part of the types (`lanes`), so that LLVM sees straight code: kernels
+are compiled once for each geometry, not for each format.
 
 Whether a mantissa will round beyond its range is known from its pattern alone: a constant added to the fraction, which
 depends on the rounding rule and the sign, carries into the exponent field exactly if it does. So the exponent of a
-block that must go up is found in pass 2, and nothing is ever quantised twice.
+block that must go up is found in step 1, and nothing is ever quantised twice.
 """
 
-from .memory import TILE, fold_masks, pack, unpack
+from .memory import TILE, unpack
 from .scaled import decode_scaled, element_form, encode_scaled, quantize_scaled, scaled_parameters
 from .shared import (
     AT_TOP,
@@ -43,8 +45,6 @@ __all__ = [
     "element_form",
     "encode_scaled",
     "encode_shared",
-    "fold_masks",
-    "pack",
     "quantize_scaled",
     "quantize_shared",
     "scaled_parameters",

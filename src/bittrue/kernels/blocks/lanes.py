@@ -21,7 +21,7 @@ inlined = njit(nogil=True, error_model="numpy", forceinline=True)
 
 
 class Lanes(types.Type):  # type: ignore[misc]  # Numba is untyped
-    """The Numba type of `count` lanes of `dtype`, a Numba integer, float32 or boolean."""
+    """The Numba type of `count` lanes of `dtype`: an unsigned integer, float32, float64 or Boolean."""
 
     def __init__(self, dtype: Any, count: int) -> None:
         self.dtype, self.count = dtype, count
@@ -35,8 +35,8 @@ class Lanes(types.Type):  # type: ignore[misc]  # Numba is untyped
     @property
     def llvm(self) -> Any:
         """The LLVM type."""
-        if self.dtype == types.float32:
-            return ir.VectorType(ir.FloatType(), self.count)
+        if isinstance(self.dtype, types.Float):
+            return ir.VectorType(ir.FloatType() if self.dtype == types.float32 else ir.DoubleType(), self.count)
         return ir.VectorType(ir.IntType(1 if self.dtype == types.boolean else self.dtype.bitwidth), self.count)
 
 
@@ -63,6 +63,8 @@ def _spread_literal(context: Any, builder: Any, fromty: Any, toty: Lanes, value:
 
 @lower_cast(Lanes, Lanes)
 def _change_width(context: Any, builder: Any, fromty: Lanes, toty: Lanes, value: Any) -> Any:
+    if isinstance(toty.dtype, types.Float):
+        return value if fromty == toty else builder.fpext(value, toty.llvm)
     if fromty.dtype.bitwidth < toty.dtype.bitwidth:
         return builder.zext(value, toty.llvm)
     return value if fromty == toty else builder.trunc(value, toty.llvm)
@@ -129,15 +131,16 @@ def prefetch(typingctx: Any, array: Any, index: Any, shape: Any) -> Any:
 
 @intrinsic
 def store(typingctx: Any, array: Any, index: Any, lanes: Any) -> Any:
-    """Store lanes of any width into an array of integers or floats of 8 to 32 bits, or a mask as bits into bytes."""
-    llvm = ir.IntType(lanes.count) if lanes.dtype == types.boolean else lanes.llvm
+    """Store lanes into an array, or a mask as bits into bytes; float32 may be widened."""
+    stored = Lanes(array.dtype, lanes.count) if isinstance(lanes.dtype, types.Float) else lanes
+    llvm = ir.IntType(lanes.count) if lanes.dtype == types.boolean else stored.llvm
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         value = builder.bitcast(args[2], llvm)
         builder.store(value, _at(context, builder, array, args[0], args[1], llvm)).align = array.dtype.bitwidth // 8
         return context.get_dummy_value()
 
-    return types.none(array, types.int64, lanes), codegen
+    return types.none(array, types.int64, stored), codegen
 
 
 def _first(which: int, bits: bool) -> Any:
@@ -145,12 +148,12 @@ def _first(which: int, bits: bool) -> Any:
     def operation(typingctx: Any, array: Any, index: Any, shape: Any) -> Any:
         count, level = 1 << _levels(shape)[2], _levels(shape)[which]
         few = count >> level
-        stored = ir.IntType(few) if bits else ir.VectorType(ir.IntType(array.dtype.bitwidth), few)
         result = Lanes(types.boolean if bits else array.dtype, count)
+        stored = ir.IntType(few) if bits else ir.VectorType(result.llvm.element, few)
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             value = builder.load(_at(context, builder, array, args[0], args[1], stored))
-            value.align = 1
+            value.align = 1 if bits else array.dtype.bitwidth // 8
             value = builder.bitcast(value, ir.VectorType(result.llvm.element, few))
             return _shuffle(builder, value, [i >> level for i in range(count)])
 
@@ -244,6 +247,19 @@ def _halves(builder: Any, value: Any, result: Lanes, which: int) -> Any:
 
 
 @intrinsic
+def widened(typingctx: Any, lanes: Any) -> Any:
+    """float32 patterns: lanes of 32 bits as they are, those of 16 as upper halves."""
+    result = Lanes(types.uint32, lanes.count)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if result == lanes:
+            return args[0]
+        return builder.shl(builder.zext(args[0], result.llvm), ir.Constant(result.llvm, [16] * result.count))
+
+    return result(lanes), codegen
+
+
+@intrinsic
 def paired(typingctx: Any, lanes: Any) -> Any:
     """Pairs of lanes as lanes of twice the width, the first one lowest."""
     result = Lanes(types.Integer.from_bitwidth(2 * lanes.dtype.bitwidth, False), lanes.count // 2)
@@ -283,36 +299,46 @@ to_words = _cast(16)
 to_longs = _cast(32)
 
 
-# --- float32 ----------------------------------------------------------------------------------------------------------
+# --- floats -----------------------------------------------------------------------------------------------------------
+
+
+def _reading(kind: Callable[[Any], Any], instruction: str) -> Any:
+    @intrinsic
+    def operation(typingctx: Any, lanes: Any) -> Any:
+        result = Lanes(kind(lanes.dtype), lanes.count)
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return getattr(builder, instruction)(args[0], result.llvm)
+
+        return result(lanes), codegen
+
+    return operation
+
+
+floats = _reading(lambda dtype: types.float32, "bitcast")  # the float32 values of patterns
+to_floats = _reading(lambda dtype: types.float32, "sitofp")  # the float32 values of small integers
+patterns = _reading(lambda dtype: types.Integer.from_bitwidth(dtype.bitwidth, False), "bitcast")  # of floats
 
 
 @intrinsic
-def floats(typingctx: Any, lanes: Any) -> Any:
-    """The float32 values of patterns."""
-    result = Lanes(types.float32, lanes.count)
+def floats_like(typingctx: Any, lanes: Any, like: Any) -> Any:
+    """Floats as wide as those of other lanes."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], result.llvm)
+        return args[0]
 
-    return result(lanes), codegen
-
-
-@intrinsic
-def to_floats(typingctx: Any, lanes: Any) -> Any:
-    """The float32 values of small integers."""
-    result = Lanes(types.float32, lanes.count)
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.sitofp(args[0], result.llvm)
-
-    return result(lanes), codegen
+    return like(like, like), codegen
 
 
-@intrinsic
-def times(typingctx: Any, x: Any, y: Any) -> Any:
-    """Products of float32 lanes."""
+def _arithmetic(instruction: str) -> Any:
+    @intrinsic
+    def operation(typingctx: Any, x: Any, y: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return getattr(builder, instruction)(*args)
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.fmul(*args)
+        return x(x, x), codegen
 
-    return x(x, x), codegen
+    return operation
+
+
+times, over = _arithmetic("fmul"), _arithmetic("fdiv")

@@ -1,4 +1,4 @@
-"""Blocks in bytes, and maxima over groups of elements and back: what all block kernels share."""
+"""Blocks in bytes: what all block kernels share."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from ..compiled import kernel
-from ..ops import and_, lit, lshr, max_, or_, shl, widest_vectors
-from .lanes import inlined, paired, to_longs, unpaired
+from ..ops import and_, lshr, or_, shl
+from .lanes import inlined, load, paired, store, to_longs, unpaired
 
 TILE = 8192  # elements per pass
 AHEAD = 1024  # elements between those at work and those the memory is asked for
@@ -69,16 +69,6 @@ def load_byte(typingctx: Any, array: Any, offset: Any) -> Any:
 
 
 @intrinsic
-def signed_to_float(typingctx: Any, x: Any) -> Any:
-    """The float32 of a small integer (uint32 lanes)."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.sitofp(args[0], ir.FloatType())
-
-    return types.float32(x), codegen
-
-
-@intrinsic
 def double_to_bits(typingctx: Any, x: Any) -> Any:
     """The pattern (uint64) of a float64."""
 
@@ -86,38 +76,6 @@ def double_to_bits(typingctx: Any, x: Any) -> Any:
         return builder.bitcast(args[0], ir.IntType(64))
 
     return types.uint64(types.float64), codegen
-
-
-def fold_masks(bits: int) -> np.ndarray:
-    """Return masks and shift counts for words of eight codes of `bits` bits: low, high, shift of three folds."""
-    found = []
-    for width in (8, 16, 32):
-        field = bits * width // 8
-        low = sum(((1 << field) - 1) << lane for lane in range(0, 64, 2 * width))
-        found += [low, low << width, width - field]
-    return np.array(found, np.uint64)
-
-
-@njit(nogil=True, error_model="numpy")
-def _fold(codes: Any, masks: Any, words: Any) -> None:
-    widest_vectors()
-    source = codes.view(np.uint64)
-    for i in range(words.size):
-        w = source[i]
-        w = (w & masks[0]) | ((w & masks[1]) >> masks[2])
-        w = (w & masks[3]) | ((w & masks[4]) >> masks[5])
-        words[i] = (w & masks[6]) | ((w & masks[7]) >> masks[8])
-
-
-@njit(nogil=True, error_model="numpy")
-def _unfold(words: Any, masks: Any, codes: Any) -> None:
-    widest_vectors()
-    target = codes.view(np.uint64)
-    for i in range(words.size):
-        w = words[i]
-        w = (w & masks[6]) | ((w << masks[8]) & masks[7])
-        w = (w & masks[3]) | ((w << masks[5]) & masks[4])
-        target[i] = (w & masks[0]) | ((w << masks[2]) & masks[1])
 
 
 @inlined
@@ -215,7 +173,7 @@ def _pack(dst: Any, at: Any, words: Any, heads: Any, shifts: Any, layout: Any) -
 
 @njit(nogil=True, error_model="numpy")
 def _unpack(src: Any, at: Any, words: Any, heads: Any, shifts: Any, layout: Any) -> None:
-    """Read blocks; words carry what follows them in their upper bytes, which `_unfold` ignores."""
+    """Read blocks; words carry what follows them in their upper bytes, which `unfolded` ignores."""
     block_bytes, shift_bytes, per_block, step = layout
     whole = _whole(src.size, at, heads.size, layout)
     offset = at
@@ -265,89 +223,18 @@ def _unpack(src: Any, at: Any, words: Any, heads: Any, shifts: Any, layout: Any)
         offset += block_bytes
 
 
-@njit(nogil=True, error_model="numpy")
-def _gather_bits(flags: Any, shifts: Any) -> None:
-    """Pack bytes of 0 or 1 into bits, the first lowest: the product moves bit 8p to bit 56 + p."""
-    widest_vectors()
-    words = flags.view(np.uint64)
-    for i in range(shifts.size):
-        shifts[i] = (words[i] * np.uint64(0x0102040810204080)) >> np.uint64(56)
-
-
-@njit(nogil=True, error_model="numpy")
-def _spread_bits(shifts: Any, flags: Any) -> None:
-    widest_vectors()
-    words = flags.view(np.uint64)
-    for i in range(shifts.size):
-        w = (np.uint64(shifts[i]) * np.uint64(0x0101010101010101)) & np.uint64(0x8040201008040201)
-        words[i] = ((w + np.uint64(0x7F7F7F7F7F7F7F7F)) >> np.uint64(7)) & np.uint64(0x0101010101010101)
-
-
-# --- maxima and back --------------------------------------------------------------------------------------------------
-
-
-@njit(nogil=True, error_model="numpy")
-def _halve(src: Any, dst: Any) -> None:
-    widest_vectors()
-    pairs = src.view(np.uint16)
-    for i in range(dst.size):
-        w = pairs[i]
-        dst[i] = max_(and_(w, 0xFF), lshr(w, 8))
-
-
-@njit(nogil=True, error_model="numpy")
-def _double(src: Any, dst: Any) -> None:
-    widest_vectors()
-    pairs = dst.view(np.uint16)
-    for i in range(src.size):
-        w = lit(np.uint16(0), src[i])
-        pairs[i] = or_(w, shl(w, 8))
-
-
-@njit(nogil=True, error_model="numpy")
-def _maxima(src: Any, levels: Any, x: Any, y: Any) -> Any:
-    """The largest byte of each 2**levels; the result lies in one of the scratch arrays, or is `src`."""
-    found = src
-    for _ in range(levels):
-        part = x[: found.size // 2]
-        _halve(found, part)
-        found, x, y = part, y, x
-    return found
-
-
-@njit(nogil=True, error_model="numpy")
-def _spread(src: Any, levels: Any, x: Any, y: Any) -> Any:
-    """Each byte 2**levels times."""
-    found = src
-    for _ in range(levels):
-        part = x[: found.size * 2]
-        _double(found, part)
-        found, x, y = part, y, x
-    return found
-
-
 # --- whole arrays -----------------------------------------------------------------------------------------------------
 
 
 @kernel
-def unpack(src: Any, codes: Any, heads: Any, shifts: Any, masks: Any, layout: Any) -> None:
+def unpack(src: Any, codes: Any, heads: Any, shifts: Any, layout: Any) -> None:
     """Take packed blocks apart: element codes, heads (exponent or scale), level-2 bytes."""
     size = layout[2] * 8
     words = np.empty(TILE // 8, np.uint64)
+    data, eight = words.view(np.uint8), ((), (), (0, 0, 0))
     for start in range(0, codes.size, TILE):
         n = min(TILE, codes.size - start)
         first, last = start // size, (start + n) // size
         _unpack(src, first * layout[0], words, heads[first:last], shifts[first * layout[1] : last * layout[1]], layout)
-        _unfold(words[: n // 8], masks, codes[start : start + n])
-
-
-@kernel
-def pack(codes: Any, heads: Any, shifts: Any, dst: Any, masks: Any, layout: Any) -> None:
-    """Put packed blocks together, the inverse of `unpack`."""
-    size = layout[2] * 8
-    words = np.empty(TILE // 8, np.uint64)
-    for start in range(0, codes.size, TILE):
-        n = min(TILE, codes.size - start)
-        first, last = start // size, (start + n) // size
-        _fold(codes[start : start + n], masks, words[: n // 8])
-        _pack(dst, first * layout[0], words, heads[first:last], shifts[first * layout[1] : last * layout[1]], layout)
+        for i in range(0, n, 8):
+            store(codes, start + i, unfolded(load(data, i, eight), layout[3]))

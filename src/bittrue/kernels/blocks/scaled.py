@@ -12,7 +12,6 @@ from ..ops import (
     and_,
     bits_to_float,
     eq,
-    float_to_bits,
     gt,
     lit,
     lshr,
@@ -27,24 +26,44 @@ from ..ops import (
     widest_vectors,
     xor,
 )
-from .memory import TILE, _fold, _maxima, _pack, _spread, _unfold, _unpack, double_to_bits, signed_to_float
+from .lanes import (
+    any_,
+    below,
+    floats,
+    floats_like,
+    group_maxima,
+    inlined,
+    load,
+    load_blocks,
+    of_groups,
+    over,
+    patterns,
+    prefetch,
+    store,
+    times,
+    to_floats,
+    to_longs,
+    to_words,
+    upper,
+    widened,
+    width_of,
+)
+from .memory import AHEAD, TILE, _pack, _padded, _unpack, double_to_bits, folded, unfolded
 
 
 @njit(nogil=True, error_model="numpy")
-def _scale_fields(x: Any, e: Any, carry: Any) -> None:
-    """Exponent fields of magnitudes plus a constant, which carries where the scale rule wants the next binade."""
-    widest_vectors()
-    inf = np.uint32(0xFF000000)
-    for i in range(e.size):
-        e[i] = lshr(add(min_(shl(x[i], 1), inf), carry), 24)
+def _largest(src: Any, at: Any, n: Any, shape: Any, largest: Any) -> None:
+    """The largest doubled magnitude pattern of each block."""
+    levels = len(shape[0])
+    for i in range(0, n, 1 << (levels + len(shape[2]))):
+        prefetch(src, at + i + AHEAD, shape)
+        a = shl(widened(load(src, at + i, shape)), 1)
+        store(largest, i >> levels, of_groups(group_maxima(a, shape), shape))
 
 
 @njit(nogil=True, error_model="numpy")
-def _rare_scale(x: Any, carry: Any) -> Any:
-    """Exponent of the largest magnitude of one block after `carry`, exactly; -1000: zeros only, 1000: Inf, NaN."""
-    a = np.uint32(0)
-    for i in range(x.size):
-        a = max_(a, shl(x[i], 1))
+def _rare_scale(a: Any, carry: Any) -> Any:
+    """Exponent of a doubled magnitude after `carry`, exactly; -1000: zero, 1000: Inf, NaN."""
     if a >= np.uint32(0xFF000000):
         return 1000
     if a == 0:
@@ -61,67 +80,25 @@ def _rare_scale(x: Any, carry: Any) -> Any:
 
 
 @njit(nogil=True, error_model="numpy")
-def _power_scales(x: Any, e: Any, heads: Any, p: Any) -> Any:
-    """Scale codes of blocks from their largest exponent field; says whether a block has an Inf or a NaN."""
+def _power_scales(largest: Any, heads: Any, p: Any) -> Any:
+    """Scale codes of blocks from their largest magnitude; says whether a block has an Inf or a NaN.
+
+    A constant added to the fraction carries where the scale rule wants the next binade.
+    """
+    widest_vectors()
     offset, top, nonfinite, carry = p[0], p[1], p[2], np.uint32(p[3])
-    size = x.size // heads.size
-    report = 0
+    inf = np.uint32(0xFF000000)
+    report, rare = 0, 0
     for b in range(heads.size):
-        heads[b] = min(max(np.int64(e[b]) - 127 + offset, 0), top)
-    for b in range(heads.size):
-        if e[b] <= 1 or e[b] == 255:  # subnormals, which may have carried, and beyond the range
-            exponent = _rare_scale(x[b * size : (b + 1) * size], carry)
-            if exponent == 1000:
-                report = 1
-                heads[b] = nonfinite
-            else:
-                heads[b] = min(max(exponent + offset, 0), top)
+        e = np.int64(lshr(add(min_(largest[b], inf), carry), 24))
+        rare |= int(e <= 1 or e == 255)  # subnormals, which may have carried, and beyond the range
+        heads[b] = min(max(e - 127 + offset, 0), top)
+    if rare:
+        for b in range(heads.size):
+            exponent = _rare_scale(largest[b], carry)
+            report |= exponent == 1000
+            heads[b] = nonfinite if exponent == 1000 else min(max(exponent + offset, 0), top)
     return report
-
-
-@njit(nogil=True, error_model="numpy")
-def _by_power(x: Any, codes: Any, v: Any, offset: Any) -> None:
-    """Elements divided by their scale, 2**(code - bias), as doubled magnitudes with a sticky bit (16-bit lanes)."""
-    widest_vectors()
-    for i in range(v.size):
-        u = x[i]
-        a = shl(u, 1)
-        field = sub(offset, lit(u, codes[i]))
-        power = max_(shl(field, 23), 0x00400000)
-        scaled = shl(float_to_bits(bits_to_float(lshr(a, 1)) * bits_to_float(power)), 1)
-        low = and_(scaled, 0xFFFF)
-        nothing = eq(scaled, 0)
-        sticky = select(nothing, min_(a, 1), min_(low, 1))
-        found = or_(lshr(scaled, 16), sticky)
-        v[i] = select(gt(a, 0xFF000000), lit(found, 0), found)
-
-
-@njit(nogil=True, error_model="numpy")
-def _larger(src: Any, dst: Any) -> None:
-    widest_vectors()
-    pairs = src.view(np.uint64)
-    for i in range(dst.size):
-        w = pairs[i]
-        dst[i] = max_(and_(w, 0xFFFFFFFF), lshr(w, 32))
-
-
-@njit(nogil=True, error_model="numpy")
-def _magnitudes(x: Any, dst: Any) -> None:
-    widest_vectors()
-    for i in range(dst.size):
-        dst[i] = shl(x[i], 1)
-
-
-@njit(nogil=True, error_model="numpy")
-def _block_maxima(x: Any, levels: Any, a: Any, b: Any) -> Any:
-    """Largest doubled magnitude of each block, in one of the scratch arrays."""
-    found = b[: x.size]
-    _magnitudes(x, found)
-    for _ in range(levels):
-        part = a[: found.size // 2]
-        _larger(found, part)
-        found, a, b = part, b, a
-    return found
 
 
 @njit(nogil=True, error_model="numpy")
@@ -146,237 +123,146 @@ def _quotient_scales(largest: Any, heads: Any, limit: Any, p: Any, q: Any) -> An
 
 
 @njit(nogil=True, error_model="numpy")
-def _pick(table: Any, codes: Any, dst: Any) -> None:
-    """Patterns of the table's entries for some codes."""
+def _pick(table: Any, codes: Any, factors: Any) -> None:
+    """The table's entries for some codes."""
     for i in range(codes.size):
-        dst[i] = float_to_bits(table[codes[i]])
+        factors[i] = table[codes[i]]
+
+
+@inlined
+def _elements(x: Any, factor: Any, powers: Any, special: Any, like: Any, q: Any) -> Any:
+    """Divide float32 patterns by their scale and round to element codes, as `encode.encode_ieee` does, saturating.
+
+    `factor`: the inverse of the scale if `powers`, else the scale, in a type in which quotients round correctly.
+    """
+    field, hidden, inf, emin, total, limit, lsb, flip, offset_pos, offset_neg, top, low, turn, mask, sign_bit = q
+    a = shl(x, 1)
+    if special:  # a NaN counts as zero
+        a = select(gt(a, 0xFF000000), lit(a, 0), a)
+    value = floats_like(floats(lshr(a, 1)), factor)
+    scaled = shl(patterns(times(value, factor) if powers else over(value, factor)), 1)
+    scaled = select(eq(scaled, 0), lit(scaled, min_(a, 1)), scaled)  # what underflows is not nothing
+    v = or_(upper(scaled, like), min_(below(scaled, like), 1))
+    negative = lt_signed(upper(x, like), 0)
+    kept, rest = _split(v, (field, hidden, inf, emin, lit(v, total), limit, lit(v, width_of(like))))
+    rank = _round(kept, rest, negative, (lsb, flip, lit(v, offset_pos), lit(v, offset_neg)))
+    zero = lit(v, 0)
+    rank = min_(rank, select(negative, lit(v, low), lit(v, top)))
+    turned = select(negative, lit(v, turn), zero)
+    code = and_(sub(xor(rank, turned), turned), mask)
+    return to_words(or_(code, select(negative, lit(v, sign_bit), zero)))
 
 
 @njit(nogil=True, error_model="numpy")
-def _double_words(src: Any, dst: Any) -> None:
-    widest_vectors()
-    pairs = dst.view(np.uint64)
-    for i in range(src.size):
-        w = lit(np.uint64(0), src[i])
-        pairs[i] = or_(w, shl(w, 32))
-
-
-@njit(nogil=True, error_model="numpy")
-def _spread_words(src: Any, levels: Any, a: Any, b: Any) -> Any:
-    """Each word 2**levels times."""
-    found = src
-    for _ in range(levels):
-        part = a[: found.size * 2]
-        _double_words(found, part)
-        found, a, b = part, b, a
-    return found
-
-
-@njit(nogil=True, error_model="numpy")
-def _by_quotient(x: Any, divisors: Any, v: Any) -> None:
-    """Elements divided by their scale in float32, as doubled magnitudes with a sticky bit (16-bit lanes)."""
-    widest_vectors()
-    for i in range(v.size):
-        a = shl(x[i], 1)
-        scaled = shl(float_to_bits(bits_to_float(lshr(a, 1)) / bits_to_float(divisors[i])), 1)
-        sticky = select(eq(scaled, 0), min_(a, 1), min_(and_(scaled, 0xFFFF), 1))
-        found = or_(lshr(scaled, 16), sticky)
-        v[i] = select(gt(a, 0xFF000000), lit(found, 0), found)
-
-
-@njit(nogil=True, error_model="numpy")
-def _by_long_quotient(x: Any, codes: Any, table: Any, v: Any) -> None:
-    """The same in float64 (32-bit lanes), for divisors of more than a few bits."""
-    widest_vectors()
-    for i in range(v.size):
-        a = shl(x[i], 1)
-        scaled = shl(double_to_bits(np.float64(bits_to_float(lshr(a, 1))) / table[codes[i]]), 1)
-        found = lshr(scaled, 32)
-        found = or_(found, select(ne(and_(scaled, 0xFFFFFFFF), 0), lit(found, 1), lit(found, 0)))
-        v[i] = select(gt(a, 0xFF000000), lit(found, 0), found)
-
-
-@njit(nogil=True, error_model="numpy")
-def _elements(v: Any, x: Any, codes: Any, q: Any) -> None:
-    """Round to element codes, as `encode.encode_ieee` does, with saturation."""
-    widest_vectors()
-    binades = (q[0], q[1], q[2], q[3], q[4], q[5], q[6])
-    rule = (q[7], q[8], q[9], q[10])
-    top, low, flip, mask, sign_bit = q[11], q[12], q[13], q[14], q[15]
-    for i in range(v.size):
-        negative = lt_signed(x[i], 0)
-        kept, rest = _split(v[i], binades)
-        rank = _round(kept, rest, negative, rule)
-        zero = lit(rank, 0)
-        rank = min_(rank, select(negative, low, top))
-        turn = select(negative, flip, zero)
-        code = and_(sub(xor(rank, turn), turn), mask)
-        codes[i] = or_(code, select(negative, sign_bit, zero))
-
-
-@njit(nogil=True, error_model="numpy")
-def _zeros(heads: Any, which: Any, codes: Any, keep: Any) -> None:
-    """Clear the codes of the blocks whose head is `which`, but for the bits `keep`."""
-    size = codes.size // heads.size
-    kept = np.uint8(keep)
-    for b in range(heads.size):
-        if heads[b] == which:
-            for i in range(b * size, (b + 1) * size):
-                codes[i] = and_(codes[i], kept)
-
-
-@njit(nogil=True, error_model="numpy")
-def _widen(src: Any, x: Any) -> Any:
-    """float32 patterns of a tile: as they are, or from bfloat16."""
-    if src.itemsize == 4:
-        return src.view(np.uint32)
-    for i in range(src.size):
-        x[i] = shl(lit(np.uint32(0), src[i]), 16)
-    return x[: src.size]
-
-
-@njit(nogil=True, error_model="numpy")
-def _power_tile(x: Any, scratch: Any, heads: Any, p: Any, q: Any) -> Any:
-    e, a, b, codes, v = scratch[0][: x.size], scratch[1], scratch[2], scratch[3][: x.size], scratch[4][: x.size]
-    _scale_fields(x, e, np.uint32(p[3]))
-    report = _power_scales(x, _maxima(e, p[5], a, b), heads, p)
-    _by_power(x, _spread(heads, p[5], a, b), v, np.uint32(p[6]))
-    _elements(v, x, codes, q)
-    if report and p[7]:
-        _zeros(heads, p[2], codes, 0)
+def _scales(largest: Any, heads: Any, factors: Any, p: Any, q_scale: Any, limit: Any, table: Any) -> Any:
+    """Scale codes of blocks and what the elements are to be multiplied with or divided by."""
+    report = _power_scales(largest, heads, p) if p[8] else _quotient_scales(largest, heads, limit, p, q_scale)
+    _pick(table, heads, factors)
     return report
 
 
-@njit(nogil=True, error_model="numpy")
-def _quotient_tile(x: Any, scratch: Any, heads: Any, p: Any, q: Any, q_scale: Any, limit: Any, table: Any) -> Any:
-    a, b, codes, v = scratch[1], scratch[2], scratch[3][: x.size], scratch[4][: x.size]
-    report = _quotient_scales(_block_maxima(x, p[5], scratch[5], scratch[6]), heads, limit, p, q_scale)
-    if table.itemsize == 4:
-        _pick(table, heads, scratch[5])
-        _by_quotient(x, _spread_words(scratch[5][: heads.size], p[5], scratch[6], scratch[7]), v)
-    else:
-        _by_long_quotient(x, _spread(heads, p[5], a, b), table, v)
-    _elements(v, x, codes, q)
-    if p[8]:
-        _zeros(heads, 0, codes, p[9])
-    if report and p[7]:
-        _zeros(heads, p[2], codes, 0)
-    return report
+@inlined
+def _codes(src: Any, at: Any, i: Any, shape: Any, heads: Any, factors: Any, special: Any, p: Any, q: Any) -> Any:
+    """Element codes of whole blocks."""
+    nonfinite, blank, clear_zero, sign_bit, powers = p
+    lane_numbers, like = q
+    levels = len(shape[0])
+    x = widened(load(src, at + i, shape))
+    codes = _elements(x, load_blocks(factors, i >> levels, shape), powers, special, like, lane_numbers)
+    if clear_zero:
+        head = to_words(load_blocks(heads, i >> levels, shape))
+        codes = select(eq(head, 0), and_(codes, sign_bit), codes)
+    if special and blank:
+        head = to_words(load_blocks(heads, i >> levels, shape))
+        codes = select(eq(head, nonfinite), lit(codes, 0), codes)
+    return codes
 
 
-@njit(nogil=True, error_model="numpy")
-def _scaled_scratch(lane: Any) -> Any:
-    b = np.empty((4, TILE), np.uint8)
-    words = np.empty((3, TILE), np.uint32)
-    return b[0], b[1], b[2], b[3], np.empty(TILE, lane.dtype), words[0], words[1], words[2]
+@inlined
+def _unpacked(p: Any, q: Any) -> Any:
+    """The numbers of `scaled_parameters` as `_codes` takes them."""
+    rounding = (q[6], q[7], q[8], q[9], q[10], q[11], q[12], q[13], q[14])
+    return (p[2], p[5], p[6], p[7], p[8]), ((q[0], q[1], q[2], q[3], q[4], q[5], *rounding), q)
+
+
+@inlined
+def _values(codes: Any, form: Any) -> Any:
+    """float32 of element codes that are no Inf or NaN: a significand times a signed power of two."""
+    sign_bit, turn, offset, fraction_bits, fraction, hidden, field0, _ = form
+    zero = lit(codes, 0)
+    negative = ne(and_(codes, sign_bit), 0)
+    magnitude = select(negative, add(xor(codes, turn), offset), codes)
+    exponent = lshr(magnitude, fraction_bits)
+    significand = or_(and_(magnitude, fraction), select(eq(exponent, 0), zero, lit(codes, hidden)))
+    power = or_(shl(add(max_(exponent, 1), field0), 7), select(negative, lit(codes, 0x8000), zero))
+    return times(to_floats(to_longs(significand)), floats(shl(to_longs(power), 16)))
 
 
 @kernel
 def encode_scaled(
-    src: Any, dst: Any, count: Any, p: Any, q: Any, q_scale: Any, limit: Any, table: Any, masks: Any, layout: Any
+    src: Any, dst: Any, p: Any, q: Any, q_scale: Any, limit: Any, table: Any, shape: Any, layout: Any
 ) -> Any:
-    """Encode `count` float patterns, whole blocks, into packed blocks of a scale and elements.
+    """Encode float patterns, whole blocks, into packed blocks of a scale and elements.
 
-    `src`: float32 (uint32) or bfloat16 (uint16).  Parameters from `scaled_parameters`.  Powers of two: `table` is
-    empty.  Otherwise the scale is the largest magnitude over `limit`, and `table` holds the divisor of every scale code
-    (float32, or float64 where it has more than a few bits).  Returns `NONFINITE` if a block has an Inf or a NaN.
+    `src`: float32 (uint32) or bfloat16 (uint16).  Parameters from `scaled_parameters`.  `table` holds for every scale
+    code the inverse of the scale if scales are powers of two.  Otherwise the scale is the largest magnitude over
+    `limit`, and the table that of divisors (float32, or float64 where one has more than a few bits).  `shape`: see
+    `lanes`; a block is one group.  Returns `NONFINITE` if a block has an Inf or a NaN.
     """
-    widest_vectors()
-    scratch = _scaled_scratch(q)
-    heads, none = np.empty(TILE, np.uint8), np.empty(0, np.uint8)
-    words, wide = np.empty(TILE // 8, np.uint64), np.empty(TILE, np.uint32)
-    size, report = layout[2] * 8, 0
-    for start in range(0, count, TILE):
-        n = min(TILE, count - start)
-        x = _widen(src[start : start + n], wide)
-        found = heads[: n // size]
-        if table.size:
-            report |= _quotient_tile(x, scratch, found, p, q, q_scale, limit, table)
-        else:
-            report |= _power_tile(x, scratch, found, p, q)
-        _fold(scratch[3][:n], masks, words[: n // 8])
-        _pack(dst, start // size * layout[0], words, found, none, layout)
+    heads, words, none = np.empty(TILE, np.uint8), np.empty(TILE // 8, np.uint64), np.empty(0, np.uint8)
+    spare, largest, factors = np.empty(TILE, src.dtype), np.zeros(TILE // 8, np.uint32), np.ones(TILE // 8, table.dtype)
+    levels = len(shape[0])
+    lanes = 1 << (levels + len(shape[2]))
+    report = 0
+    for start in range(0, src.size, TILE):
+        n = min(TILE, src.size - start)
+        part, at = _padded(src, start, n, spare, lanes)
+        _largest(part, at, n, shape, largest)
+        found = heads[: n >> levels]
+        special = _scales(largest, found, factors, p, q_scale, limit, table)
+        report |= special
+        numbers, lane_numbers = _unpacked(p, q)
+        for i in range(0, n, lanes):
+            codes = _codes(part, at, i, shape, heads, factors, special, numbers, lane_numbers)
+            store(words, i >> 3, folded(codes, layout[3]))
+        _pack(dst, (start >> levels) * layout[0], words, found, none, layout)
     return report
-
-
-@njit(nogil=True, error_model="numpy")
-def _scaled_values(codes: Any, heads: Any, elements: Any, scales: Any, tensor: Any, dst: Any) -> None:
-    """Products of elements and scales, whose codes are spread to the elements."""
-    widest_vectors()
-    if tensor == 1:
-        for i in range(codes.size):
-            dst[i] = elements[codes[i]] * scales[heads[i]]
-    else:
-        for i in range(codes.size):
-            dst[i] = elements[codes[i]] * scales[heads[i]] * tensor
-
-
-@njit(nogil=True, error_model="numpy")
-def _plain_values(codes: Any, scales: Any, dst: Any, form: Any) -> None:
-    """Products of elements that are no Inf or NaN and scales (patterns), by arithmetic, as float32 patterns."""
-    widest_vectors()
-    sign_shift, flip, offset, fraction_bits, fraction, hidden, field0, _ = form
-    for i in range(codes.size):
-        code = lit(np.uint32(0), codes[i])
-        negative = ne(lshr(code, sign_shift), 0)
-        magnitude = select(negative, add(xor(code, flip), offset), code)
-        exponent = lshr(magnitude, fraction_bits)
-        significand = or_(and_(magnitude, fraction), select(eq(exponent, 0), lit(code, 0), hidden))
-        power = shl(add(max_(exponent, 1), field0), 23)
-        value = signed_to_float(significand) * bits_to_float(power) * bits_to_float(scales[i])
-        dst[i] = or_(float_to_bits(value), select(negative, lit(code, 0x80000000), lit(code, 0)))
-
-
-@njit(nogil=True, error_model="numpy")
-def _has_specials(codes: Any, form: Any) -> Any:
-    """Whether a magnitude code lies beyond the largest finite one."""
-    widest_vectors()
-    mask, top = np.uint8((1 << np.int64(form[0])) - 1), np.uint8(form[7])
-    seen = np.uint8(0)
-    for i in range(codes.size):
-        seen = max_(seen, and_(codes[i], mask))
-    return seen > top
-
-
-@njit(nogil=True, error_model="numpy")
-def _all_bits(codes: Any) -> Any:
-    widest_vectors()
-    seen = np.uint8(0)
-    for i in range(codes.size):
-        seen = or_(seen, codes[i])
-    return seen
 
 
 @kernel
 def decode_scaled(
-    src: Any, dst: Any, elements: Any, scales: Any, tensor: Any, masks: Any, layout: Any, form: Any
+    src: Any, dst: Any, elements: Any, scales: Any, tensor: Any, shape: Any, layout: Any, form: Any
 ) -> Any:
     """Decode packed blocks into `dst` (float32 or float64) by tables of that type; returns the OR of scale codes.
 
-    `form` (from `element_form`, for float32 without a scale of the tensor; else empty) allows arithmetic instead.
+    `elements` serves codes of Inf and NaN; the others are computed, with `form` from `element_form`.
     """
-    words, words32 = np.empty(TILE // 8, np.uint64), np.empty((3, TILE), np.uint32)
-    b, none = np.empty((4, TILE), np.uint8), np.empty(0, np.uint8)
-    codes, levels, seen = b[1], 3, np.uint8(0)
-    while layout[2] << 3 > 1 << levels:
-        levels += 1
+    heads, words, none = np.empty(TILE, np.uint8), np.empty(TILE // 8, np.uint64), np.empty(0, np.uint8)
+    spare, factors, few = np.empty(TILE, dst.dtype), np.ones(TILE // 8, dst.dtype), np.empty(128, np.uint8)
+    levels, seen = len(shape[0]), np.uint8(0)
+    lanes = 1 << (levels + len(shape[2]))
+    data = words.view(np.uint8)
     for start in range(0, dst.size, TILE):
         n = min(TILE, dst.size - start)
-        found = b[0][: n >> levels]
+        found = heads[: n >> levels]
         _unpack(src, (start >> levels) * layout[0], words, found, none, layout)
-        _unfold(words[: n // 8], masks, codes[:n])
-        seen |= _all_bits(found)
-        part = dst[start : start + n]
-        if form.size and not _has_specials(codes[:n], form):
-            _pick(scales, found, words32[0])
-            _plain_values(
-                codes[:n],
-                _spread_words(words32[0][: found.size], levels, words32[1], words32[2]),
-                part.view(np.uint32),
-                (form[0], form[1], form[2], form[3], form[4], form[5], form[6], form[7]),
-            )
-        else:
-            _scaled_values(codes[:n], _spread(found, levels, b[2], b[3]), elements, scales, tensor, part)
+        for b in range(found.size):
+            seen |= found[b]
+        _pick(scales, found, factors)
+        numbers = (form[0], form[1], form[2], form[3], form[4], form[5], form[6], form[7])
+        to, at = (dst, start) if n % lanes == 0 else (spare, 0)
+        for i in range(0, n, lanes):
+            codes = unfolded(load(data, i, shape), layout[3])
+            if any_(gt(and_(to_words(codes), sub(form[0], 1)), form[7])):
+                store(few, 0, codes)
+                for j in range(lanes):
+                    to[at + i + j] = elements[few[j]] * factors[(i + j) >> levels] * tensor
+            else:
+                scale = load_blocks(factors, i >> levels, shape)
+                values = times(floats_like(_values(to_words(codes), numbers), scale), scale)
+                store(to, at + i, times(values, tensor))
+        if n % lanes:
+            dst[start : start + n] = spare[:n]
     return seen
 
 
@@ -390,41 +276,44 @@ def quantize_scaled(
     limit: Any,
     table: Any,
     scales: Any,
+    shape: Any,
     form: Any,
-    size: Any,
 ) -> Any:
     """Encode and decode in one pass, without packing, into float32. Returns what `encode_scaled` does."""
-    widest_vectors()
-    scratch = _scaled_scratch(q)
-    heads, wide = np.empty(TILE, np.uint8), np.empty(TILE, np.uint32)
+    heads, spare, results = np.empty(TILE, np.uint8), np.empty(TILE, src.dtype), np.empty(TILE, np.float32)
+    largest, factors = np.zeros(TILE // 8, np.uint32), np.ones(TILE // 8, table.dtype)
+    back = np.ones(TILE // 8, np.float32)
+    levels = len(shape[0])
+    lanes = 1 << (levels + len(shape[2]))
     report = 0
     for start in range(0, dst.size, TILE):
         n = min(TILE, dst.size - start)
-        x = _widen(src[start : start + n], wide)
-        found = heads[: n // size]
-        if table.size:
-            report |= _quotient_tile(x, scratch, found, p, q, q_scale, limit, table)
-        else:
-            report |= _power_tile(x, scratch, found, p, q)
-        _pick(scales, found, scratch[5])
-        _plain_values(
-            scratch[3][:n],
-            _spread_words(scratch[5][: found.size], p[5], scratch[6], scratch[7]),
-            dst[start : start + n].view(np.uint32),
-            (form[0], form[1], form[2], form[3], form[4], form[5], form[6], form[7]),
-        )
+        part, at = _padded(src, start, n, spare, lanes)
+        _largest(part, at, n, shape, largest)
+        found = heads[: n >> levels]
+        special = _scales(largest, found, factors, p, q_scale, limit, table)
+        report |= special
+        _pick(scales, found, back)
+        numbers, lane_numbers = _unpacked(p, q)
+        value_form = (form[0], form[1], form[2], form[3], form[4], form[5], form[6], form[7])
+        to, there = (dst, start) if n % lanes == 0 else (results, 0)
+        for i in range(0, n, lanes):
+            codes = _codes(part, at, i, shape, heads, factors, special, numbers, lane_numbers)
+            store(to, there + i, times(_values(codes, value_form), load_blocks(back, i >> levels, shape)))
+        if n % lanes:
+            dst[start : start + n] = results[:n]
     return report
 
 
 def element_form(
     bits: int, twos_complement: int, fraction_bits: int, bias: int, max_code: int
 ) -> np.ndarray:
-    """Return the parameters of `_plain_values`: `bias` is that of the element's exponent field."""
-    magnitude = (0xFFFFFFFF, (1 << bits) + 1) if twos_complement else (0, -(1 << (bits - 1)))
+    """Return the parameters of `_values`: `bias` is that of the element's exponent field."""
+    magnitude = (0xFFFF, (1 << bits) + 1) if twos_complement else (0, -(1 << (bits - 1)))
     hidden = 1 << fraction_bits
     top = (1 << (bits - 1)) if twos_complement else max_code
-    numbers = [bits - 1, *magnitude, fraction_bits, hidden - 1, hidden, 127 - bias - fraction_bits, top]
-    return np.array([n & 0xFFFFFFFF for n in numbers], np.uint32)
+    numbers = [1 << (bits - 1), *magnitude, fraction_bits, hidden - 1, hidden, 127 - bias - fraction_bits, top]
+    return np.array([n & 0xFFFF for n in numbers], np.uint16)
 
 
 def _binades(width: int, field: int, emin: int, drop: int) -> list[int]:
@@ -437,7 +326,6 @@ def scaled_parameters(
     *,
     powers: bool,
     long: bool,
-    block_levels: int,
     emax: int,
     scale_bias: int,
     scale_top: int,
@@ -461,8 +349,6 @@ def scaled_parameters(
     ----------
     powers, long : bool
         Whether scales are powers of two; whether division is in float64.
-    block_levels : int
-        log2 of the elements per block.
     emax : int
         Exponent of the largest element's binade.
     scale_bias, scale_top, scale_lowest, scale_nonfinite : int
@@ -487,11 +373,10 @@ def scaled_parameters(
         scale_nonfinite,
         carry,
         scale_lowest,
-        block_levels,
-        127 + scale_bias,
         blank_nonfinite,
         int(not powers and scale_lowest == 0),
         sign_bit,
+        int(powers),
     ]
     width, field, bias = (32, 21, 1023) if long else (16, 8, 127)
     ones, half = (1 << width) - 1, 1 << (width - 1)
@@ -499,7 +384,7 @@ def scaled_parameters(
     flip = (ones if nearest else 0) ^ (ones if t_const else 0) if t_lsb else 0
     offsets = [(half - t if nearest else (0 if t else ones)) - flip for t in (t_const, t_const ^ t_sign)]
     q = [
-        *_binades(width, field, emin + bias, field - 1 - fraction_bits),
+        *_binades(width, field, emin + bias, field - 1 - fraction_bits)[:-1],
         t_lsb,
         flip,
         *offsets,

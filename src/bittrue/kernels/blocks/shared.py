@@ -151,22 +151,21 @@ def encode_shared(src: Any, dst: Any, p: Any, q: Any, shape: Any, layout: Any) -
     spare = np.empty(TILE, src.dtype)
     group_levels, block_levels = len(shape[0]), len(shape[0]) + len(shape[1])
     lanes, size = 1 << (block_levels + len(shape[2])), 1 << block_levels
-    numbers, lane_numbers, rule, form = _unpacked(p, q)
-    bits, shifts = layout[3], layout[1]
     report = 0
     for start in range(0, src.size, TILE):
         n = min(TILE, src.size - start)
         part, at = _padded(src, start, n, spare, lanes)
         seen = at_tops = False
+        numbers, lane_numbers, rule, form = _unpacked(p, q)
         for i in range(0, n, lanes):
             w = load(part, at + i, shape)
             prefetch(part, at + i + AHEAD, shape)
             codes, head, t, special, at_top = _blocks(w, numbers, lane_numbers, rule, form, shape)
             seen |= special
             at_tops |= any_(ne(at_top, 0))
-            store(words, i >> 3, folded(codes, bits))
+            store(words, i >> 3, folded(codes, layout[3]))
             store(heads, i >> block_levels, to_bytes(of_blocks(head, shape)))
-            if shifts:
+            if layout[1]:
                 store(level2, i >> group_levels >> 3, ne(of_groups(t, shape), 0))
         report |= NONFINITE * seen | AT_TOP * at_tops
         _pack(dst, start // size * layout[0], words, heads[: n // size], level2, layout)
@@ -200,14 +199,14 @@ def quantize_shared(src: Any, dst: Any, p: Any, q: Any, shape: Any, form: Any, s
     """Encode and decode in one pass, without packing, into float32.  Returns what `encode_shared` does."""
     spare, results = np.empty(TILE, src.dtype), np.empty(TILE, np.float32)
     lanes = 1 << (len(shape[0]) + len(shape[1]) + len(shape[2]))
-    numbers, lane_numbers, rule, code_form = _unpacked(p, q)
-    value_form = (form[0], form[1], form[2], form[3], scale)
     report = 0
     for start in range(0, dst.size, TILE):
         n = min(TILE, dst.size - start)
         part, at = _padded(src, start, n, spare, lanes)
         to, there = (dst, start) if n % lanes == 0 else (results, 0)
         seen = at_tops = False
+        numbers, lane_numbers, rule, code_form = _unpacked(p, q)
+        value_form = (form[0], form[1], form[2], form[3], scale)
         for i in range(0, n, lanes):
             w = load(part, at + i, shape)
             prefetch(part, at + i + AHEAD, shape)
