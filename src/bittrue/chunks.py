@@ -13,7 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     from .plans import Plan
 
-__all__ = ["in_chunks", "run_plan"]
+__all__ = ["in_chunks", "run_plan", "usable_cpus"]
 
 Array = np.ndarray[Any, Any]
 
@@ -32,7 +32,8 @@ if hasattr(os, "register_at_fork"):  # a forked child has the pool's object, but
     os.register_at_fork(after_in_child=_forget_pool)
 
 
-def _cpus() -> int:
+def usable_cpus() -> int:
+    """Return how many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -49,7 +50,7 @@ def in_chunks(work: Callable[[int, int], int], n: int, threads: int | None, widt
     global _pool
     if threads is not None and (not isinstance(threads, (int, np.integer)) or threads < 1):
         raise ValueError(f"threads={threads!r} must be a positive integer")
-    workers = max(1, min(_cpus(), n * width // _PER_THREAD) if threads is None else min(int(threads), n))
+    workers = max(1, min(usable_cpus(), n * width // _PER_THREAD) if threads is None else min(int(threads), n))
     if workers == 1:
         return work(0, n)
     if _pool is None:

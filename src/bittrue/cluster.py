@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from .files import FileError, Reader, open_tensors
 from .formats import Format
 
-__all__ = ["Cluster", "ClusterError", "Place", "usable_cpus"]
+__all__ = ["Cluster", "ClusterError", "Place"]
 
 Result = TypeVar("Result")
 
@@ -27,12 +27,6 @@ _AHEAD = 2  # calls at the workers for each of their threads
 
 class ClusterError(ConnectionError):
     """A cluster that cannot be reached, or that cannot do its work; the message names the scheduler."""
-
-
-def usable_cpus() -> int:
-    """Return how many processors this process may use."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

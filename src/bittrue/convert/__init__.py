@@ -12,7 +12,8 @@ from typing import Any
 
 from .. import exact
 from ..blocks import block_rule
-from ..cluster import Cluster, Place, usable_cpus
+from ..chunks import usable_cpus
+from ..cluster import Cluster, Place
 from ..files import (
     INDEX_SUFFIX,
     AtomicFile,

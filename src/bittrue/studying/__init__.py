@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..array import Array
-from ..cluster import Cluster, Place, usable_cpus
+from ..chunks import usable_cpus
+from ..cluster import Cluster, Place
 from ..files import open_tensors
 from ..files.base import Path
 from ..files.patterns import matching
