@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
@@ -229,14 +229,40 @@ class Sixteen(Job):
     def check(self, part: int) -> Outcome:
         return total(self._compare(self.bases[part]))
 
+    @cached_property
+    def _holds(self) -> bool:
+        """Whether the target holds every finite value of the source, so that no mode has anything to decide."""
+        source, fmt = SOURCES[self.source], self.format
+        ask = asker(source, fmt, Rule(overflow=Overflow.raise_))
+        if isinstance(fmt, (IntFormat, BoolFormat, TaperedFormat)) or fmt.bits < 16:
+            return False
+        finite = [u for u in range(1 << 16) if not source.is_nan(u) and u & 0x7FFF != source.inf_magnitude]
+        return all((code := ask(u)) != BEYOND and fmt.value(code) == source.value(u) for u in finite)
+
+    def _codes(self, rule: Rule) -> Codes:
+        """Return the code of every pattern, or BEYOND, by the specification; the rule raises on overflow."""
+        source, fmt = SOURCES[self.source], self.format
+        ask, size = asker(source, fmt, rule), np.int64 if fmt.bits < 63 else object
+        if rule.rounding is Rounding.hybrid:  # no steps
+            return np.array([ask(u) for u in range(1 << 16)], size)
+        if self._holds and rule.rounding is not NEAREST:
+            return self._codes(replace(rule, rounding=NEAREST))
+        if rule not in self._kept:
+            codes = np.empty(1 << 16, size)
+            fill(codes, ask, source, 0)
+            if not self._holds:
+                return codes
+            self._kept[rule] = codes
+        return self._kept[rule]
+
+    @cached_property
+    def _kept(self) -> dict[Rule, Codes]:
+        return {}
+
     def _compare(self, base: Rule) -> Iterator[Outcome]:
         source, fmt = SOURCES[self.source], self.format
-        codes = np.empty(1 << 16, np.int64 if fmt.bits < 63 else object)
         raising = replace(base, overflow=Overflow.raise_)
-        if base.rounding is Rounding.hybrid:  # no steps
-            codes[:] = [asker(source, fmt, raising)(int(u)) for u in _EVERY]
-        else:
-            fill(codes, asker(source, fmt, raising), source, 0)
+        codes = self._codes(raising)
         beyond = codes == BEYOND
         x = _EVERY.view(np.float16 if self.source == "float16" else ml_dtypes.bfloat16)
         with np.errstate(invalid="ignore"):  # signalling NaNs
@@ -386,26 +412,42 @@ class Midpoints(Job):
 
 def jobs() -> list[Job]:
     """Return all jobs, the most telling for their time first."""
-    first = ["nearest_away", "odd", "trunc", "floor", "ceil"]  # the modes that hardware has
-    others = first + [m.value for m in DETERMINISTIC if m is not NEAREST and m.value not in first]
-    sixteen = [f.name for f in bt.formats() if f.kind != "complex"] + list(P3109)
-    # The wide ones take minutes.
-    sixteen.sort(key=lambda name: bt.format(name).bits > 8 and bt.format(name).kind != "int")
+    hardware = ["nearest_away", "odd", "trunc", "floor", "ceil"]
+    modes = hardware + [m.value for m in DETERMINISTIC if m is not NEAREST and m.value not in hardware]
+    names = [f.name for f in bt.formats() if f.kind != "complex"] + list(P3109)
+    wide = [name for name in names if bt.format(name).bits > 8 and bt.format(name).kind != "int"]  # these take minutes
+    narrow = [name for name in names if name not in wide]
     infinite = ("float16", "float8_e5m2", "float8_e4m3fn", "hifloat8")
-    libraries = [(name, target) for name in ("torch", "numpy", "ml_dtypes") for target in LIBRARY_TARGETS[name]]
+
+    def steps(names: Iterable[str], modes: Iterable[str], overflow: str = "saturate") -> list[Job]:
+        return [Steps(name, mode, overflow) for mode in modes for name in names]
+
+    def library(name: str) -> list[Job]:
+        return [Library(target, "nearest_even", "its own", name) for target in LIBRARY_TARGETS[name]]
+
+    def sixteen(names: Iterable[str]) -> list[Job]:
+        return [Sixteen(name, "all", "all", source) for source in ("float16", "bfloat16") for name in names]
+
+    def random(mode: str) -> list[Job]:
+        return [Sample(name, mode, "infinity") for name in FLOAT64_TARGETS]
+
     return [
-        *(Steps(name, "nearest_even", "saturate") for name in FLOATS),
-        Steps("hifloat8", "hybrid", "saturate"),
+        *steps(FLOATS, ["nearest_even"]),
+        *steps(["hifloat8"], ["hybrid"]),
         *(Neighbours(name, "all", "all") for name in FLOAT64_TARGETS),
-        *(Steps(name, mode, "saturate") for mode in first for name in FLOATS),
-        *(Sixteen(name, "all", "all", source) for source in ("float16", "bfloat16") for name in sixteen),
-        *(Library(target, "nearest_even", "its own", library) for library, target in libraries),
-        *(Sample(name, "nearest_even", "infinity") for name in FLOAT64_TARGETS),
-        *(Steps(name, mode, "saturate") for mode in others[len(first) :] for name in FLOATS),
-        Steps("hifloat8", "hybrid", "infinity"),
-        *(Sample(name, "the others", "infinity") for name in FLOAT64_TARGETS),
-        *(Steps(name, "nearest_even", o) for o in _FLOAT_OVERFLOWS[1:] for name in FLOATS),
-        *(Steps(name, mode, "ieee") for name in infinite for mode in others),
-        *(Steps(name, mode, "saturate") for name in INTS for mode in ["nearest_even", *others]),
+        *steps(FLOATS, modes[:3]),
+        *library("torch"),
+        *library("numpy"),
+        *sixteen(narrow),
+        *steps(FLOATS, modes[3:5]),
+        *sixteen(wide),
+        *library("ml_dtypes"),
+        *random("nearest_even"),
+        *steps(FLOATS, modes[5:]),
+        *steps(["hifloat8"], ["hybrid"], "infinity"),
+        *random("the others"),
+        *(job for overflow in _FLOAT_OVERFLOWS[1:] for job in steps(FLOATS, ["nearest_even"], overflow)),
+        *steps(infinite, modes, "ieee"),
+        *steps(INTS, ["nearest_even", *modes]),
         *(Midpoints("float32", m.value, "saturate") for m in DETERMINISTIC),
     ]
