@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -97,6 +98,27 @@ def test_study_loses_a_worker(
         found = bt.study(model, formats, scheduler=client, progress=progress, resume=tmp_path / "journal")
         assert client.status == "running"
     assert killed and found == expected and not (tmp_path / "journal").exists()
+
+
+def slowly(block: np.ndarray) -> np.ndarray:
+    time.sleep(0.05)
+    return block
+
+
+def test_dask_arrays_lose_a_worker(workers: distributed.LocalCluster) -> None:
+    from dask import array as da
+
+    from bittrue import dask as bdask
+
+    x = np.random.default_rng(0).standard_normal((80, 500)).astype(np.float32)
+    lazy = da.from_array(x, chunks=(2, 500)).map_blocks(slowly, dtype=x.dtype, meta=x[:0])
+    victim = next(iter(workers.workers.values())).pid
+    with distributed.Client(workers, set_as_default=False) as client:
+        encoded = client.compute(bdask.encode(lazy, "mx9"))
+        time.sleep(0.5)  # of at least one second
+        assert encoded.status == "pending"
+        os.kill(victim, signal.SIGKILL)
+        assert encoded.result(timeout=100).tobytes() == bt.encode(x, "mx9").tobytes()
 
 
 def test_commands(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
 import time
@@ -30,6 +29,7 @@ class ClusterError(ConnectionError):
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
+
 
 @dataclass(frozen=True)
 class Place:
@@ -205,6 +205,7 @@ def _version() -> str:
 
 def _connect(distributed: Any, address: str) -> Any:
     """Return a client; first make sure, with less ado than a client makes, that a scheduler answers."""
+    import asyncio
 
     async def meet() -> None:
         comm = await distributed.connect(address, timeout=_CONNECT)
