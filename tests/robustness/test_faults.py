@@ -7,6 +7,7 @@ tests/test_interruption.py, failing writers are in tests/test_files.py and tests
 from __future__ import annotations
 
 import ctypes
+import io
 import json
 import os
 import shutil
@@ -245,6 +246,33 @@ def test_a_source_that_is_replaced_in_mid_conversion(tmp_path: Path, container: 
     assert (load(tmp_path / "o.npy").codes == bt.encode(weights(1 << 13), "float8_e4m3fn")).all()
 
 
+@pytest.mark.parametrize("words", [["encode", "--to", "half"], ["decode", "--from", "half"]], ids=" ".join)
+def test_a_pipe_whose_line_never_ends(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """It took time quadratic in the length and six times its memory."""
+    ones = 0
+
+    class Endless(io.RawIOBase):
+        def readable(self) -> bool:
+            return True
+
+        def readinto(self, buffer: Any) -> int:
+            nonlocal ones
+            assert ones < 8 << 20, "the command goes on reading"
+            buffer[:] = b"1" * len(buffer) if ones else b"1\n2\n".ljust(len(buffer), b"1")
+            ones += len(buffer)
+            return len(buffer)
+
+    before = sys.stdin
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(Endless()))
+    try:
+        assert main(words) == 2
+    finally:
+        sys.stdin = before
+    captured = capsys.readouterr()
+    assert captured.err == "error: line 3: is longer than 1048576 bytes; expected one number in each line\n"
+    assert captured.out.count("\n") == 2
+
+
 # --- signals ----------------------------------------------------------------------------------------------------------
 
 #: Runs the command line in children and sends each a signal at some moment; prints what became of every one.
@@ -317,6 +345,8 @@ def signalled(out: Path, name: str, trials: int, *words: object) -> list[Any]:
     done = python(_SIGNALS, out, name, trials, *words, "--threads", "2")
     assert done.returncode == 0 and not done.stderr, done.stderr
     found: list[Any] = json.loads(done.stdout)
+    # Python says so itself, and goes on, where a signal meets the callback of a weak reference.
+    assert all(not said or said.startswith("Exception ignored in") for _, said, *_ in found), found
     return found
 
 
@@ -326,8 +356,8 @@ def test_ctrl_c_in_mid_conversion_leaves_nothing(tmp_path: Path) -> None:
     out.mkdir()
     words = ["convert", tmp_path / "m.safetensors", "--to", "float8_e4m3fn", "-o", out / "o.safetensors"]
     stopped = 0
-    for code, said, parts, hidden, wrong, trials in signalled(out, "SIGINT", 30, *words):
-        assert code in (0, 130) and not said and not hidden and not wrong
+    for code, _, parts, hidden, wrong, trials in signalled(out, "SIGINT", 30, *words):
+        assert code in (0, 130) and not hidden and not wrong
         assert parts in ("none", "whole") and (code or parts == "whole")
         stopped += trials * (code == 130)
     assert stopped >= 10
@@ -338,10 +368,10 @@ def test_an_index_names_only_whole_shards(tmp_path: Path, name: str) -> None:
     """A killed conversion may leave shards without an index, and temporary files; never an index without its shards."""
     index, out = sharded(tmp_path / "in", 512), tmp_path / "out"
     before, stopped = contents(index.parent), 0
-    for code, said, parts, hidden, wrong, trials in signalled(
+    for code, _, parts, hidden, wrong, trials in signalled(
         out, name, 20, "convert", index, "--to", "float8_e4m3fn", "-o", out
     ):
-        assert code in (0, 130, -9) and not said and not wrong and parts != "broken"
+        assert code in (0, 130, -9) and not wrong and parts != "broken"
         assert code == -9 or (not hidden and parts != "shards")
         stopped += trials * (code != 0)
     assert stopped >= 6 and contents(index.parent) == before

@@ -28,6 +28,7 @@ Codes = np.ndarray[Any, Any]
 OUTPUTS = ("hex-float", "decimal", "float32-bits", "float64-bits")
 
 _BLOCK = 1 << 20  # bytes per read
+_LONGEST = 1 << 20  # bytes of a line
 _HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
 
 
@@ -76,15 +77,16 @@ def _single(f: Format, option: str) -> Format:
 
 def _blocks(stream: BinaryIO) -> Iterator[list[bytes]]:
     """Yield the lines that each read completes."""
-    rest = b""
+    rest, number = b"", 1
     read: Callable[[int], bytes] = getattr(stream, "read1", stream.read)
     while data := read(_BLOCK):
-        whole, found, after = (rest + data).rpartition(b"\n")
+        whole, found, rest = (rest + data).rpartition(b"\n")
         if found:
-            yield whole.split(b"\n")
-            rest = after
-        else:
-            rest = after
+            lines = whole.split(b"\n")
+            yield lines
+            number += len(lines)
+        if len(rest) > _LONGEST:  # else one that never ends would fill memory
+            raise ValueError(f"line {number}: is longer than {_LONGEST} bytes; expected one number in each line")
     if rest:
         yield [rest]
 
