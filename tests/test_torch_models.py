@@ -405,6 +405,15 @@ def test_half_precision_tensors() -> None:
         layer(x.double())
 
 
+def test_vmap_is_a_loop() -> None:
+    torch.manual_seed(0)
+    layer, x = torch.nn.Linear(16, 3), torch.randn(4, 5, 16)
+    conv, images = torch.nn.Conv1d(4, 6, 3, groups=2), torch.randn(3, 2, 4, 9)
+    for module, given in ((layer, x), (conv, images)):
+        with btorch.emulate(module, "mx6", "float8_e4m3fn@none", accumulate="float16") as model:
+            assert torch.equal(torch.vmap(model)(given), torch.stack([model(t) for t in given]))
+
+
 @pytest.mark.parametrize(
     "accumulate, words",
     [

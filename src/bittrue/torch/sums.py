@@ -198,6 +198,23 @@ def _backward(context: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
 _operator.register_autograd(_backward, setup_context=_remember)
 
 
+@_operator.register_vmap  # type: ignore[untyped-decorator,unused-ignore]
+def _(info: Any, dims: Any, a: Any, b: Any, bias: Any, how: str) -> tuple[torch.Tensor, int]:
+    """Make the mapped axis one more leading one."""
+
+    def moved(t: Any, dim: int | None) -> Any:
+        return t.expand(info.batch_size, *t.shape) if dim is None else t.movedim(dim, 0)
+
+    first, second = moved(a, dims[0]), moved(b, dims[1])
+    third = None if bias is None else moved(bias, dims[2])
+    if third is not None:
+        lead = first.shape[:-2]
+        own = third.shape[1:-1]  # the leading sizes before the mapped one, where the bias has them
+        third = third.reshape(-1, *((1,) * (len(lead) - 1 - len(own))), *own, third.shape[-1])
+        third = third.expand(*lead, third.shape[-1])
+    return torch.ops.bittrue.matmul(first, second, third, how), 0
+
+
 def takes(how: Sum, dtype: torch.dtype) -> None:
     """Raise for tensors that the accumulator would round."""
     if dtype == torch.float64 and how.dtype != torch.float64:
