@@ -270,6 +270,11 @@ def test_equality_copies_and_text() -> None:
     [
         (lambda: QuantParam("x"), r"scale='x' must be a real number"),
         (lambda: QuantParam(1.0, 0.5), r"offset=0.5 must be an integer"),
+        (lambda: QuantParam(1.0, np.uint64(2**64 - 3)), r"offset=18446744073709551613 must be a 9-bit integer"),
+        (lambda: QuantParam(1.0, [2**64 - 3, 1]), r"offset\[0\]=18446744073709551613 must be a 9-bit integer"),
+        (lambda: QuantParam(1.0, shift=[2**64 - 1]), r"shift\[0\]=18446744073709551615 must be 1 to 16"),
+        (lambda: QuantParam(1.0, shift=2**64), r"shift=18446744073709551616 must be 1 to 16"),
+        (lambda: QuantParam(1.0, shift=[True]), r"shift=\[True\] must be an integer"),
         (lambda: QuantParam(1.0, shift=1.0), r"shift=1.0 must be an integer"),
         (lambda: QuantParam(1.0, signed=2), r"signed=2 must be True or False"),
         (lambda: QuantParam(1.0, signed="yes"), r"signed='yes' must be True or False"),

@@ -55,6 +55,7 @@ BITS: dict[int, tuple[Bits, ...]] = {
 _LOW = 0x1FFF  # bits of a float32 that the format (1, 8, 10) lacks
 _FRACTION, _EXPONENT = 0x7FFFFF, 0x7F800000
 _ALL = (1 << 64) - 1
+_FAR = 1 << 62  # beyond the range of every field
 
 
 class QuantParam:
@@ -117,14 +118,14 @@ class QuantParam:
         rest: ArrayLike = 0,
     ) -> None:
         with np.errstate(over="ignore"):
-            scales = np.asarray(_numbers_of(scale, "scale", "fiu"), np.float32)
+            scales = np.asarray(_reals_of(scale, "scale"), np.float32)
         _refuse(scales, ~np.isfinite(scales), "scale", "a finite float32", scale)
-        offsets = _numbers_of(offset, "offset", "iu").astype(np.int64)
-        _refuse(offsets, (offsets < -256) | (offsets > 511), "offset", "a 9-bit integer, -256 to 255")
+        offsets = _integers_of(offset, "offset")
+        _refuse(offsets, (offsets < -256) | (offsets > 511), "offset", "a 9-bit integer, -256 to 255", offset)
         signs = np.asarray(-1 if signed is None else _flags(signed), np.int64)
-        shifts = np.asarray(-1 if shift is None else _numbers_of(shift, "shift", "iu"), np.int64)
+        shifts = np.asarray(-1) if shift is None else _integers_of(shift, "shift")
         none = shift is None or shifts.ndim > 0
-        _refuse(shifts, (shifts < -none) | (shifts > 16), "shift", "1 to 16, or None")
+        _refuse(shifts, (shifts < -none) | (shifts > 16), "shift", "1 to 16, or None", shift)
         rests = np.asarray(_words(rest, "rest"))
         parts: dict[str, Words] = {
             "scale": scales, "offset": offsets, "signed": signs, "shift": shifts, "rest": rests
@@ -377,14 +378,24 @@ def _field(words: Words, low: int, width: int) -> Words:
 # --- arguments --------------------------------------------------------------------------------------------------------
 
 
-def _numbers_of(value: Any, name: str, kinds: str) -> Words:
+def _reals_of(value: Any, name: str) -> Words:
     array = np.asarray(value)
-    if array.dtype.kind == "O" and name == "shift":
-        array = np.array([-1 if item is None else item for item in array.flat]).reshape(array.shape)
-    if array.dtype.kind not in kinds:
-        what = "a real number" if "f" in kinds else "an integer"
-        raise TypeError(f"{name}={value!r} must be {what}, or an array of one per column")
+    if array.dtype.kind not in "fiu":
+        raise TypeError(f"{name}={value!r} must be a real number, or an array of one per column")
     return array
+
+
+def _integers_of(value: Any, name: str) -> Words:
+    """Return integers as int64; what is beyond it becomes a large one, not another."""
+    array = np.asarray(value, object if isinstance(value, (list, tuple)) else None)
+    if array.dtype.kind == "O" and name == "shift":
+        array = np.array([-1 if item is None else item for item in array.flat], object).reshape(array.shape)
+    if array.dtype.kind == "i":
+        return array.astype(np.int64)
+    whole = [isinstance(item, (int, np.integer)) and not isinstance(item, bool) for item in array.flat]
+    if array.dtype.kind not in "uO" or not all(whole):
+        raise TypeError(f"{name}={value!r} must be an integer, or an array of one per column")
+    return np.asarray(np.clip(array.astype(object), -_FAR, _FAR), np.int64)
 
 
 def _flags(value: Any) -> Words:
@@ -426,7 +437,7 @@ def _refuse(array: Words, wrong: Any, name: str, allowed: str, given: Any = None
         item, where = (array.item() if given is None else given), ""
     else:
         at = int(np.flatnonzero(np.asarray(wrong))[0])
-        item, where = (array if given is None else np.asarray(given))[at : at + 1].tolist()[0], f"[{at}]"
+        item, where = np.asarray(array if given is None else given, object)[at : at + 1].tolist()[0], f"[{at}]"
     raise ValueError(f"{name}{where}={show(item)} must be {allowed}")
 
 
