@@ -46,6 +46,8 @@ def convert(
     """Convert a file, print what that did to each tensor, and return whether the output has all of them."""
     f = format(name)
     if isinstance(f, BlockFormat):
+        if product is not None:
+            raise ValueError(f"--target {product}: no product casts to the block format {f.name}")
         from .blocks import convention_of
 
         f = convention_of(f, convention)
