@@ -275,6 +275,11 @@ def test_mistakes() -> None:
         btorch.to_torch([1])
 
 
+def test_importing_does_not_import_the_compiler() -> None:
+    code = "import bittrue.torch, sys; raise SystemExit('torch._dynamo' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
 def test_import_bittrue_does_not_import_torch() -> None:
     code = "import bittrue, sys; raise SystemExit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -8,8 +8,9 @@ say (see `quantize`) is computed on the CPU and sent back.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import ml_dtypes
 import numpy as np
@@ -23,7 +24,9 @@ from ..kinds.block import BlockFormat, BlockRule
 from ..rounding import NanPolicy, Negative, Overflow, Rounding, Rule, make_rule
 from ..tables import sticky_shift
 
-__all__ = ["quantize"]
+__all__ = ["constant_result", "quantize"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 _FLOATS = {
     torch.float16: ("float16", torch.int16),
@@ -39,6 +42,16 @@ class _Spec(NamedTuple):
 
     format: Format
     rule: Rule | BlockRule
+
+
+def constant_result(function: Function) -> Function:
+    """Tell compilers that a function's result is a constant of the graph.
+
+    This is all that ``torch.compiler.assume_constant_result`` does, without its import of the whole compiler, which
+    takes as long as that of torch itself.
+    """
+    function._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    return function
 
 
 #: The operator takes strings and tensors only: conversions by a key that is made of their content.
@@ -136,7 +149,7 @@ def _parts(rule: Any) -> Any:
     return rule
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator,unused-ignore]
+@constant_result
 def _key(format: Any, rounding: Any, overflow: Any, nan: Any, rule: Any, negative: Any, seed: Any) -> str:
     return _register(str(format) if isinstance(format, torch.dtype) else format, rounding, overflow, nan, rule,
                      negative, seed)

@@ -15,6 +15,7 @@ from ..accumulators import Accumulator, accumulator
 from ..formats import Format, IntFormat
 from ..formats import format as _format
 from ..rounding import suggestion
+from .quantizer import constant_result
 
 __all__ = ["Sum", "formats_fit", "multiply", "parse_sum", "takes"]
 
@@ -145,7 +146,7 @@ def multiply(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, how: S
     return torch.ops.bittrue.matmul(a, b, bias, _key(how))
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator,unused-ignore]
+@constant_result
 def _key(how: Sum) -> str:
     return _register(how)
 
