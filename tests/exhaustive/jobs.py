@@ -147,6 +147,7 @@ def _numpy(x: Codes, target: str) -> Codes:
 
 def _torch(x: Codes, target: str) -> Codes:
     torch = import_module("torch")
+    torch.set_num_threads(1)
     y = torch.from_numpy(x.view(np.float32)).to(getattr(torch, target))
     return cast(Codes, y.view(torch.uint8 if y.itemsize == 1 else torch.int16).numpy())
 
@@ -187,10 +188,10 @@ class Library(Job):
             known |= entry.inputs(v, self.target)
         if self.target in disagreements.NAN_ABOVE:  # any NaN is right
             known |= disagreements.same_nan(theirs[bad], self.target) == disagreements.same_nan(ours[bad], self.target)
-        first = x[bad[~known]][:1]
-        at = bad[~known][:1]
-        example = f"{int(first[0]):#x} gives {int(ours[at[0]]):#x}, {self.oracle} {int(theirs[at[0]]):#x}" * first.size
-        return Outcome(PIECE, int(np.count_nonzero(~known)), int(np.count_nonzero(known)), example)
+        shown = [
+            f"{int(x[at]):#x} gives {int(ours[at]):#x}, {self.oracle} {int(theirs[at]):#x}" for at in bad[~known][:1]
+        ]
+        return Outcome(PIECE, int(np.count_nonzero(~known)), int(np.count_nonzero(known)), "".join(shown))
 
 
 # --- float16 and bfloat16: all patterns under all rules ---------------------------------------------------------------

@@ -25,6 +25,7 @@ PARTS = [
     *((jobs.Steps("hifloat8", "hybrid", "infinity"), p) for p in (ONE, ONE + 40, ONE - 168, ONE - 184, 4088)),
     (jobs.Steps("int8", "nearest_even", "saturate"), 0x42700000 // jobs.PIECE),
     (jobs.Library("float8_e4m3", "nearest_even", "its own", "ml_dtypes"), 0x43700000 // jobs.PIECE),
+    (jobs.Library("float8_e8m0fnu", "nearest_even", "its own", "ml_dtypes"), 0x00500000 // jobs.PIECE),
     (jobs.Library("float16", "nearest_even", "its own", "numpy"), 0x33000000 // jobs.PIECE),
     (jobs.Sixteen("float4_e2m1fn", "all", "all", "float16"), 3),
     (jobs.Sixteen("p3109_k6p3uf", "all", "all", "bfloat16"), 1),
@@ -69,7 +70,10 @@ def test_what_lies_beyond_is_no_code():
     assert [ask(u) for u in (0x5F00, 0x5F40, 0x5F80, 0x7C00)] == [0x7E, 0x7E, BEYOND, BEYOND]  # 448, 464, 480, Inf
 
 
-@pytest.mark.parametrize(("job", "part"), [PARTS[0], PARTS[11], PARTS[19], PARTS[21], PARTS[24]])
+FIRST = {type(job): (job, part) for job, part in reversed(PARTS)}
+
+
+@pytest.mark.parametrize(("job", "part"), FIRST.values(), ids=[kind.__name__ for kind in FIRST])
 def test_a_false_code_is_counted(monkeypatch, job, part):
     right = bt.encode
 
