@@ -229,6 +229,27 @@ def test_a_new_thread_starts_from_reset() -> None:
     assert found == [contextvars.Context().run(lambda: str(aie.current_tile()))] * 3
 
 
+def test_generators_that_leave_tiles_out_of_order() -> None:
+    """Generators share the context of their caller; registers must not move from one tile to another."""
+    first, second = aie.tile(arch="aie-ml", rounding="ceil"), aie.tile(arch="xdna2", rounding="conv_even")
+
+    def work(core: aie.tile) -> Iterator[None]:
+        with core:
+            yield
+
+    def run() -> None:
+        one, other = work(first), work(second)
+        next(one), next(other)
+        with pytest.raises(RuntimeError, match="is left while one that was entered later is at work"):
+            next(one)
+        next(other, None)
+
+    contextvars.Context().run(run)
+    assert [str(core.state).split(",")[0] for core in (first, second)] == [
+        "aie-ml: rounding=ceil (1)", "xdna2: rounding=conv_even (12)"
+    ]  # fmt: skip
+
+
 _FIRST = """
     import hashlib, threading
     import numpy as np

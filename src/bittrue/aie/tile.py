@@ -60,11 +60,12 @@ class State:
         )
 
 
-_stack: ContextVar[tuple[State, ...]] = ContextVar("bittrue.aie.tile")
+#: The tiles at work, the innermost last, each with what its registers hold; None: the one outside of all blocks.
+_stack: ContextVar[tuple[tuple[tile | None, State], ...]] = ContextVar("bittrue.aie.tile")
 
 
-def _states() -> tuple[State, ...]:
-    return _stack.get(()) or (State(),)
+def _at_work() -> tuple[tuple[tile | None, State], ...]:
+    return _stack.get(()) or ((None, State()),)
 
 
 def current_tile() -> State:
@@ -78,7 +79,7 @@ def current_tile() -> State:
     ...     print(current_tile())
     xdna2: rounding=conv_even (12), saturation=none (0)
     """
-    return _states()[-1]
+    return _at_work()[-1][1]
 
 
 def set_rounding(mode: object) -> None:
@@ -93,14 +94,14 @@ def set_rounding(mode: object) -> None:
     ...     current_tile().rounding.value  # what kernel B finds
     'conv_even'
     """
-    *below, state = _states()
-    _stack.set((*below, replace(state, rounding=rounding_mode(mode, state.arch))))
+    *below, (of, state) = _at_work()
+    _stack.set((*below, (of, replace(state, rounding=rounding_mode(mode, state.arch)))))
 
 
 def set_saturation(mode: object) -> None:
     """Write the saturation register of the current tile (`aie::set_saturation`)."""
-    *below, state = _states()
-    _stack.set((*below, replace(state, saturation=saturation_mode(mode))))
+    *below, (of, state) = _at_work()
+    _stack.set((*below, (of, replace(state, saturation=saturation_mode(mode)))))
 
 
 class tile:
@@ -122,6 +123,8 @@ class tile:
     ------
     ValueError
         For modes that the architecture does not have.
+    RuntimeError
+        When tiles are not left in the reverse order of entering them.
 
     Examples
     --------
@@ -153,11 +156,14 @@ class tile:
         )
 
     def __enter__(self) -> State:
-        _stack.set((*_states(), self.state))
+        _stack.set((*_at_work(), (self, self.state)))
         return self.state
 
     def __exit__(self, *_: object) -> None:
-        *below, self.state = _states()
+        *below, (of, state) = _at_work()
+        if of is not self:  # as from generators that take turns: its registers would become those of another tile
+            raise RuntimeError(f"tile ({self.state}) is left while one that was entered later is at work")
+        self.state = state
         _stack.set(tuple(below))
 
 
