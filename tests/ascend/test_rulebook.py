@@ -247,6 +247,8 @@ def row_of(src: str, dst: str, api: str = "memory", product: str = "950") -> Row
          "the conversion is exact but for negative values, which give 0"),
         (("hifloat8_t", "half"), "ODD", "ignored", "NONE", "the conversion is exact"),
         (("half", "float"), "NONE", "default", "NONE", "the conversion is exact"),
+        (("int16_t", "half", "memory", "Atlas training"), "ODD", "replaced", "RINT",
+         "the pair has no selectable mode, and the default applies: it is RINT"),
         (("complex32", "complex64"), "ODD", "ignored", "NONE", "the conversion is exact"),
         (("complex64", "complex32"), "ODD", "used", "ODD", "the document lists it for this pair"),
     ],
