@@ -39,12 +39,13 @@ def _row(f: BlockFormat, what: str, goals: dict[str, float]) -> Row:
         count = max(f.blocks(size), 1)
         x = _normal(count * f.block_size)
         codes, values = encode(x, f), np.empty_like(x)
-        out = np.empty_like(codes)
+        out, small = np.empty_like(codes), np.ones(x.size, np.int8)
         jobs = {
             "encode": lambda threads: encode(x, f, out=out, threads=threads),
             "decode": lambda threads: decode(codes, f, out=values, threads=threads),
             "quantize": lambda threads: quantize(x, f, out=values, threads=threads),
         }
-        return Case(x.size, jobs[what])
+        source, target = {"encode": (x, small), "decode": (small, values), "quantize": (x, values)}[what]
+        return Case(x.size, jobs[what], lambda: np.copyto(target, source, casting="unsafe"))
 
     return throughput(f"blocks, {what}", f.name, prepare, goals)
