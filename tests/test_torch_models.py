@@ -123,8 +123,8 @@ class Functions(torch.nn.Module):
             "mv": lambda: torch.mv(x[0], x[1, 0]),
             "dot": lambda: x[0, 0].dot(x[1, 0]),
             "weight left": lambda: w @ y,
-            "linear": lambda: functional.linear(x, w),
-            "addmm": lambda: torch.addmm(x[0] @ y[0], x[0], y[1], beta=0, alpha=2),
+            "linear": lambda: functional.linear(input=x, weight=w),
+            "addmm": lambda: torch.addmm(x[0] @ y[0], mat1=x[0], mat2=y[1], beta=0, alpha=2),
             "einsum": lambda: torch.einsum("bik,bjk->bji", x, x * 2),
             "einsum weight": lambda: torch.einsum("bik,jk->bij", x, w),
             "conv1d": lambda: functional.conv1d(y, w[..., None], padding=0),
@@ -401,6 +401,12 @@ def test_half_precision_tensors() -> None:
     with btorch.emulate(layer, accumulate="float32") as model:
         expected = summed(x.float(), layer.weight.float().T, layer.bias.float(), "float32").bfloat16()
         assert torch.equal(model(x), expected)
+    with btorch.emulate(layer, "int8") as model:
+        weight = layer.weight.detach().float()
+        scale = weight.abs().max() / 127
+        grid = (torch.round(weight / scale) * scale).bfloat16()
+        assert torch.equal(model(torch.eye(16).bfloat16()) - layer.bias, functional.linear(
+            torch.eye(16).bfloat16(), grid, layer.bias) - layer.bias)
     with btorch.emulate(layer.double(), accumulate="float32"), pytest.raises(TypeError, match="only 'float64'"):
         layer(x.double())
 

@@ -75,7 +75,8 @@ def rounded(t: torch.Tensor, trial: Trial | None, axis: int, channel: int = 0) -
     scale = torch.where(largest > 0, scale, torch.ones_like(scale))
     if own:
         return Operand(quantize(t, fmt, scale=scale, axis=axis), None, t.dtype)
-    return Operand(quantize(t / scale, fmt, axis=axis), scale, t.dtype)
+    wide = t if t.dtype == torch.float64 else t.float()  # a quotient of 16 bits would round twice
+    return Operand(quantize(wide / scale, fmt, axis=axis), scale, t.dtype)
 
 
 @dataclass(frozen=True)
@@ -147,15 +148,15 @@ class Plan:
         return self._out(beta * start + alpha * self._product(a, b))
 
     @alone
-    def linear(self, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    def linear(self, input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
         """``torch.nn.functional.linear``."""
-        left, right = rounded(x, self.activations, -1), rounded(weight, self.weights, -1)
+        left, right = rounded(input, self.activations, -1), rounded(weight, self.weights, -1)
         if self.accumulate is None:
             return self._out(functional.linear(left.value, right.value, bias))
-        rows = left.map(lambda t: t.reshape(-1, x.shape[-1]))
+        rows = left.map(lambda t: t.reshape(-1, input.shape[-1]))
         columns = right.map(lambda t: t[None].mT if t.ndim == 1 else t.mT)
         y = self._add_up(rows, columns, None if bias is None else bias.reshape(-1))
-        return self._out(y.reshape(x.shape[:-1] + weight.shape[:-1]))
+        return self._out(y.reshape(input.shape[:-1] + weight.shape[:-1]))
 
     @alone
     def einsum(self, equation: str, *operands: Any) -> torch.Tensor:
@@ -189,7 +190,7 @@ class Plan:
     @alone
     def convolution(
         self,
-        x: torch.Tensor,
+        input: torch.Tensor,
         weight: torch.Tensor,
         bias: torch.Tensor | None = None,
         stride: Any = 1,
@@ -202,12 +203,12 @@ class Plan:
         With an accumulator each output is a sum over channels, then places of the kernel: the order of the weights.
         """
         places = weight.ndim - 2
-        left, right = rounded(x, self.activations, -1 - places), rounded(weight, self.weights, 1)
+        left, right = rounded(input, self.activations, -1 - places), rounded(weight, self.weights, 1)
         if self.accumulate is None:
             function = (functional.conv1d, functional.conv2d, functional.conv3d)[places - 1]
             y = function(left.value, right.value, bias, stride, padding, dilation, groups)
             return self._out(y, -1 - places)
-        single = x.ndim == places + 1
+        single = input.ndim == places + 1
         if single:
             left = left.map(lambda t: t[None])
         steps, gaps = _each(stride, places), _each(dilation, places)
@@ -327,6 +328,13 @@ def _two(plan: Plan, *args: Any, out: torch.Tensor | None = None, **kwargs: Any)
     return y if out is None else out.copy_(y)
 
 
+def _three(
+    plan: Plan, *args: Any, beta: float = 1, alpha: float = 1, out: torch.Tensor | None = None, **kwargs: Any
+) -> torch.Tensor:
+    y = plan.addmm(*args, *kwargs.values(), beta=beta, alpha=alpha)
+    return y if out is None else out.copy_(y)
+
+
 def _swapped(plan: Plan, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return plan.matmul(b, a)
 
@@ -351,7 +359,7 @@ FUNCTIONS: dict[Any, Callable[..., torch.Tensor]] = {
     torch.Tensor.__rmatmul__: _swapped,
     **dict.fromkeys(
         (torch.addmm, torch.baddbmm, torch.addmv, torch.Tensor.addmm, torch.Tensor.baddbmm, torch.Tensor.addmv),
-        Plan.addmm,
+        _three,
     ),
     torch.einsum: Plan.einsum,
     functional.linear: Plan.linear,
