@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import sys
 import time
@@ -89,8 +90,8 @@ def _print(found: Study) -> None:
     shown = table("format", "", *heads, "worst\ntensor", right=heads, padding=(0, 1, 0, 0))  # fits in 80 columns
     for s in found.summary:
         shown.add_row(
-            s.format, "*" if s.pareto else "", f"{float(s.bits_per_value):.3f}", f"{s.nbytes:,}", f"{s.sqnr_db:.1f}",
-            f"{s.median_sqnr_db:.1f}", f"{s.min_sqnr_db:.1f}", f"{s.mean_rel_error:.3g}", f"{100 * s.overflowed:.3g}",
+            s.format, "*" if s.pareto else "", f"{float(s.bits_per_value):.3f}", f"{s.nbytes:,}", _db(s.sqnr_db),
+            _db(s.median_sqnr_db), _db(s.min_sqnr_db), f"{s.mean_rel_error:.3g}", f"{100 * s.overflowed:.3g}",
             f"{100 * s.underflowed:.3g}", middle(s.worst, 40), style="bold" if s.pareto else None,
         )
     screen.print(shown)
@@ -100,6 +101,10 @@ def _print(found: Study) -> None:
         right = ("SQNR dB", "median")
         worst = table("tensor", "in format", *right, right=right, title="tensors that suffer most")
         for c in found.worst[:_WORST]:
-            worst.add_row(middle(c.tensor, 48), c.format, f"{c.sqnr_db:.1f}", f"{medians[c.format]:.1f}")
+            worst.add_row(middle(c.tensor, 48), c.format, _db(c.sqnr_db), _db(medians[c.format]))
         screen.print()
         screen.print(worst)
+
+
+def _db(value: float) -> str:
+    return "exact" if value == math.inf else f"{value:.1f}"
