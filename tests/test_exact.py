@@ -871,3 +871,9 @@ def test_parts_of_complex_values_take_the_whole_rule():
     flush = Rule(flush_inputs=True)  # 2**-15 is subnormal in float16, but not in float32
     assert exact.encode(complex(2**-15, 1), "complex32", flush, source="float16") == 0x3C00 << 16
     assert exact.encode(complex(2**-15, 1), "complex32", flush, source="float32") == 0x3C00 << 16 | 0x0200
+
+
+@pytest.mark.parametrize("value", [131072, -131072])
+def test_hybrid_overflow_names_the_value(value):
+    with pytest.raises(OverflowError, match=rf"^value {value} is beyond the range of hifloat8"):
+        encode(value, "hifloat8", "hybrid", "raise")
