@@ -41,7 +41,7 @@ def test_slow_jobs_take_their_turns_after_the_quick_ones():
 
 
 def test_figures_are_medians_and_ratios_are_taken_within_each_round(monkeypatch):
-    monkeypatch.setattr(measure, "cpus", lambda: 2)
+    monkeypatch.setattr(measure, "usable_cpus", lambda: 2)
     seconds = {"limit": [1.0, 2.0, 4.0], "one": [2.0, 4.0, 5.0], "two": [1.0, 1.0, 1.0], "peer": [20.0, 40.0, 10.0]}
     monkeypatch.setattr(measure, "in_turns", lambda jobs, repeat, warm_up: {name: seconds[name] for name in jobs})
     case = bench.Case(8_000_000, lambda threads: None, lambda: None, {"peer": lambda: None})
@@ -129,7 +129,7 @@ def test_the_command_prints_every_form(capsys, monkeypatch, form):
 
 def test_rates_by_elements_and_threads_are_measured_and_drawn(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr("bittrue.bench.scaling.cpus", lambda: 5)
+    monkeypatch.setattr("bittrue.bench.scaling.usable_cpus", lambda: 5)
     points = [p for one_size in bench.measure_scaling(1, (64, 256)) for p in one_size]
     of_first = [p for p in points if p.row == "float32 to: float8_e4m3fn"]
     assert [(p.elements, p.threads) for p in of_first] == [(n, t) for n in (64, 256) for t in (0, 1, 2, 4)]

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from importlib import metadata, util
 from statistics import median
 
+from ..chunks import usable_cpus
+
 __all__ = ["Case", "Result", "Row", "Settings", "collect", "header", "run", "throughput"]
 
 #: Modules with a function ``rows() -> list[Row]``; those that are not there are passed over.
@@ -131,7 +133,7 @@ def throughput(
         case = prepare(settings.size)
         jobs: dict[str, Callable[[], object]] = {} if case.limit is None else {"limit": case.limit}
         jobs["one"] = lambda: case.ours(1)
-        if cpus() > 1:
+        if usable_cpus() > 1:
             jobs["two"] = lambda: case.ours(2)
         times = in_turns({**jobs, **case.peers}, settings.repeat, settings.warm_up)
         figures = {name: case.elements / median(seconds) / 1e6 for name, seconds in times.items()}
@@ -186,11 +188,6 @@ def _ratio(slower: Sequence[float], faster: Sequence[float]) -> float:
     return median(a / b for a, b in zip(slower, faster))
 
 
-def cpus() -> int:
-    """Return the number of processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 # --- all rows ---------------------------------------------------------------------------------------------------------
 
 
@@ -233,7 +230,7 @@ def header() -> dict[str, str]:
             continue
     return {
         "date": time.strftime("%Y-%m-%d"),
-        "cpu": f"{_cpu_name()}, {cpus()} usable, {_load()}",
+        "cpu": f"{_cpu_name()}, {usable_cpus()} usable, {_load()}",
         "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
         "packages": ", ".join(f"{name} {version}" for name, version in versions.items()),
     }

@@ -8,7 +8,8 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from .measure import Row, collect, cpus, in_turns
+from ..chunks import usable_cpus
+from .measure import Row, collect, in_turns
 
 __all__ = ["Point", "draw", "measure_scaling"]
 
@@ -33,7 +34,7 @@ class Point(NamedTuple):
 
 def measure_scaling(repeat: int, sizes: Sequence[int] = _SIZES) -> Iterator[list[Point]]:
     """Measure some rows at each size, with 1, 2, 4 ... threads up to the number of processors; yield size by size."""
-    threads = [1 << power for power in range(cpus().bit_length())]
+    threads = [1 << power for power in range(usable_cpus().bit_length())]
     rows: dict[tuple[str, str], Row] = {(row.group, row.name): row for row in collect()}
     for key in _ROWS:
         prepare = rows[key].prepare
