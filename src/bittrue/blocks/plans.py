@@ -52,10 +52,9 @@ def quantize_flat(src: Array, dst: Array, fmt: BlockFormat, rule: BlockRule, thr
 # --- plans ------------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=64)
-def layout_of(fmt: BlockFormat) -> tuple[int, int, int, int]:
-    """Return where the kernels find what: bytes per block, level-2 bytes, words per block, bytes per word."""
-    return fmt.block_bytes, fmt.shift_bytes, fmt.block_size // 8, fmt.element_bits
+def _layout(fmt: BlockFormat) -> tuple[int, int]:
+    """Return what the kernels need besides the shape to find the parts of a block: its bytes, bits per element."""
+    return fmt.block_bytes, fmt.element_bits
 
 
 class _Plan(NamedTuple):
@@ -105,7 +104,7 @@ def _shared_plan(fmt: SharedExponentFormat, rule: BlockRule, dtype: np.dtype[Any
         lowest=int(fmt.twos_complement and uses_lowest),
         clear_negative_zero=int(rule.negative_zero is NegativeZero.clear),
     )
-    layout, shape = layout_of(fmt), _shape(fmt)
+    layout, shape = _layout(fmt), _shape(fmt)
     form, scale = _shared_form(fmt)
 
     def run(src: Array, dst: Array) -> int:
@@ -164,7 +163,7 @@ def _scaled_plan(fmt: ScaledFormat, rule: BlockRule, tensor: float, dtype: np.dt
             value = s.value(code)
             table[code] = float(Fraction(value) * Fraction(tensor)) if value else np.inf
     limit = float(fmt.element_max * Fraction(tensor))
-    layout, shape = layout_of(fmt), _shape(fmt)
+    layout, shape = _layout(fmt), _shape(fmt)
     scales, form = _value_tables(fmt, np.dtype(np.float32))[1], _element_form(fmt)
     bits = np.dtype(np.uint16 if dtype.name == "bfloat16" else np.uint32)
 
@@ -258,7 +257,7 @@ def decode_flat(src: Array, dst: Array, fmt: BlockFormat, tensor: float, threads
 
 
 def _decode_scaled(fmt: ScaledFormat, tensor: float, src: Array, dst: Array, lo: int, hi: int) -> int:
-    layout, shape = layout_of(fmt), _shape(fmt)
+    layout, shape = _layout(fmt), _shape(fmt)
     elements, scales = _value_tables(fmt, dst.dtype)
     part = src[lo * fmt.block_bytes : hi * fmt.block_bytes]
     values = dst[lo * fmt.block_size : hi * fmt.block_size]
@@ -267,7 +266,7 @@ def _decode_scaled(fmt: ScaledFormat, tensor: float, src: Array, dst: Array, lo:
 
 
 def _decode_shared(src: Array, dst: Array, fmt: SharedExponentFormat, threads: int | None) -> None:
-    layout = layout_of(fmt)
+    layout = _layout(fmt)
     shape = _shape(fmt)
     form, scale = _shared_form(fmt)
 
@@ -314,7 +313,7 @@ def take_apart(src: Array, fmt: BlockFormat, ordered: bool = False) -> tuple[Arr
     blocks = flat.size // fmt.block_bytes
     codes, heads = np.empty(blocks * fmt.block_size, np.uint8), np.empty(blocks, np.uint8)
     level2 = np.zeros(blocks * fmt.shift_bytes, np.uint8)
-    kernels.unpack(flat, codes, heads, level2, layout_of(fmt))
+    kernels.unpack(flat, codes, heads, level2, _shape(fmt), _layout(fmt))
     if fmt.shift_bytes:
         shifts = np.unpackbits(level2.reshape(blocks, -1), axis=1, bitorder="little").astype(np.int64)
     else:

@@ -109,57 +109,37 @@ def _padded(src: Any, start: Any, n: Any, spare: Any, lanes: Any) -> Any:
     return spare, 0
 
 
+@inlined
+def _parts(shape: Any) -> Any:
+    """Constants of a geometry: level-2 bytes and words per block."""
+    return (1 << len(shape[1])) >> 3, (1 << (len(shape[0]) + len(shape[1]))) >> 3
+
+
 @njit(nogil=True, error_model="numpy")
-def _whole(size: Any, at: Any, blocks: Any, layout: Any) -> Any:
+def _whole(size: Any, at: Any, blocks: Any, shape: Any, block_bytes: Any, step: Any) -> Any:
     """How many of the blocks from `at` on may be moved in words, without touching bytes beyond the end."""
-    block_bytes, shift_bytes, per_block, step = layout
+    shift_bytes, per_block = _parts(shape)
     beyond = 1 + shift_bytes + (per_block - 1) * step + 8 - block_bytes
     return blocks if at + blocks * block_bytes + beyond <= size else max(blocks - 1 - beyond // block_bytes, 0)
 
 
 @njit(nogil=True, error_model="numpy")
-def _pack(dst: Any, at: Any, words: Any, heads: Any, shifts: Any, layout: Any) -> None:
+def _pack(dst: Any, at: Any, words: Any, heads: Any, shifts: Any, shape: Any, layout: Any) -> None:
     """Write blocks: head, level-2 bytes, words of `step` bytes each; nothing beyond the end of `dst`.
 
     Words are stored whole, one after the other, so that the next one covers what is beyond its `step` bytes.
     """
-    block_bytes, shift_bytes, per_block, step = layout
-    whole = _whole(dst.size, at, heads.size, layout)
+    shift_bytes, per_block = _parts(shape)
+    block_bytes, step = layout
+    whole = _whole(dst.size, at, heads.size, shape, block_bytes, step)
     offset = at
-    if shift_bytes == 1 and per_block == 2:
-        for b in range(whole):
-            store_byte(dst, offset, heads[b])
-            store_byte(dst, offset + 1, shifts[b])
-            store_word(dst, offset + 2, words[2 * b])
-            store_word(dst, offset + 2 + step, words[2 * b + 1])
-            offset += block_bytes
-    elif shift_bytes == 0 and per_block == 4:
-        for b in range(whole):
-            store_byte(dst, offset, heads[b])
-            store_word(dst, offset + 1, words[4 * b])
-            store_word(dst, offset + 1 + step, words[4 * b + 1])
-            store_word(dst, offset + 1 + 2 * step, words[4 * b + 2])
-            store_word(dst, offset + 1 + 3 * step, words[4 * b + 3])
-            offset += block_bytes
-    elif shift_bytes == 0 and per_block == 2:
-        for b in range(whole):
-            store_byte(dst, offset, heads[b])
-            store_word(dst, offset + 1, words[2 * b])
-            store_word(dst, offset + 1 + step, words[2 * b + 1])
-            offset += block_bytes
-    elif shift_bytes == 0 and per_block == 1:
-        for b in range(whole):
-            store_byte(dst, offset, heads[b])
-            store_word(dst, offset + 1, words[b])
-            offset += block_bytes
-    else:
-        for b in range(whole):
-            store_byte(dst, offset, heads[b])
-            for k in range(shift_bytes):
-                store_byte(dst, offset + 1 + k, shifts[b * shift_bytes + k])
-            for k in range(per_block):
-                store_word(dst, offset + 1 + shift_bytes + k * step, words[b * per_block + k])
-            offset += block_bytes
+    for b in range(whole):
+        store_byte(dst, offset, heads[b])
+        for k in range(shift_bytes):
+            store_byte(dst, offset + 1 + k, shifts[b * shift_bytes + k])
+        for k in range(per_block):
+            store_word(dst, offset + 1 + shift_bytes + k * step, words[b * per_block + k])
+        offset += block_bytes
     for b in range(whole, heads.size):
         dst[offset] = heads[b]
         for k in range(shift_bytes):
@@ -172,45 +152,19 @@ def _pack(dst: Any, at: Any, words: Any, heads: Any, shifts: Any, layout: Any) -
 
 
 @njit(nogil=True, error_model="numpy")
-def _unpack(src: Any, at: Any, words: Any, heads: Any, shifts: Any, layout: Any) -> None:
+def _unpack(src: Any, at: Any, words: Any, heads: Any, shifts: Any, shape: Any, layout: Any) -> None:
     """Read blocks; words carry what follows them in their upper bytes, which `unfolded` ignores."""
-    block_bytes, shift_bytes, per_block, step = layout
-    whole = _whole(src.size, at, heads.size, layout)
+    shift_bytes, per_block = _parts(shape)
+    block_bytes, step = layout
+    whole = _whole(src.size, at, heads.size, shape, block_bytes, step)
     offset = at
-    if shift_bytes == 1 and per_block == 2:
-        for b in range(whole):
-            heads[b] = load_byte(src, offset)
-            shifts[b] = load_byte(src, offset + 1)
-            words[2 * b] = load_word(src, offset + 2)
-            words[2 * b + 1] = load_word(src, offset + 2 + step)
-            offset += block_bytes
-    elif shift_bytes == 0 and per_block == 4:
-        for b in range(whole):
-            heads[b] = load_byte(src, offset)
-            words[4 * b] = load_word(src, offset + 1)
-            words[4 * b + 1] = load_word(src, offset + 1 + step)
-            words[4 * b + 2] = load_word(src, offset + 1 + 2 * step)
-            words[4 * b + 3] = load_word(src, offset + 1 + 3 * step)
-            offset += block_bytes
-    elif shift_bytes == 0 and per_block == 2:
-        for b in range(whole):
-            heads[b] = load_byte(src, offset)
-            words[2 * b] = load_word(src, offset + 1)
-            words[2 * b + 1] = load_word(src, offset + 1 + step)
-            offset += block_bytes
-    elif shift_bytes == 0 and per_block == 1:
-        for b in range(whole):
-            heads[b] = load_byte(src, offset)
-            words[b] = load_word(src, offset + 1)
-            offset += block_bytes
-    else:
-        for b in range(whole):
-            heads[b] = load_byte(src, offset)
-            for k in range(shift_bytes):
-                shifts[b * shift_bytes + k] = load_byte(src, offset + 1 + k)
-            for k in range(per_block):
-                words[b * per_block + k] = load_word(src, offset + 1 + shift_bytes + k * step)
-            offset += block_bytes
+    for b in range(whole):
+        heads[b] = load_byte(src, offset)
+        for k in range(shift_bytes):
+            shifts[b * shift_bytes + k] = load_byte(src, offset + 1 + k)
+        for k in range(per_block):
+            words[b * per_block + k] = load_word(src, offset + 1 + shift_bytes + k * step)
+        offset += block_bytes
     for b in range(whole, heads.size):
         heads[b] = src[offset]
         for k in range(shift_bytes):
@@ -227,14 +181,15 @@ def _unpack(src: Any, at: Any, words: Any, heads: Any, shifts: Any, layout: Any)
 
 
 @kernel
-def unpack(src: Any, codes: Any, heads: Any, shifts: Any, layout: Any) -> None:
+def unpack(src: Any, codes: Any, heads: Any, shifts: Any, shape: Any, layout: Any) -> None:
     """Take packed blocks apart: element codes, heads (exponent or scale), level-2 bytes."""
-    size = layout[2] * 8
+    shift_bytes, per_block = _parts(shape)
     words = np.empty(TILE // 8, np.uint64)
     data, eight = words.view(np.uint8), ((), (), (0, 0, 0))
     for start in range(0, codes.size, TILE):
         n = min(TILE, codes.size - start)
-        first, last = start // size, (start + n) // size
-        _unpack(src, first * layout[0], words, heads[first:last], shifts[first * layout[1] : last * layout[1]], layout)
+        first, last = start // 8 // per_block, (start + n) // 8 // per_block
+        level2 = shifts[first * shift_bytes : last * shift_bytes]
+        _unpack(src, first * layout[0], words, heads[first:last], level2, shape, layout)
         for i in range(0, n, 8):
-            store(codes, start + i, unfolded(load(data, i, eight), layout[3]))
+            store(codes, start + i, unfolded(load(data, i, eight), layout[1]))

@@ -224,8 +224,8 @@ def encode_scaled(
         numbers, lane_numbers = _unpacked(p, q)
         for i in range(0, n, lanes):
             codes = _codes(part, at, i, shape, heads, factors, special, numbers, lane_numbers)
-            store(words, i >> 3, folded(codes, layout[3]))
-        _pack(dst, (start >> levels) * layout[0], words, found, none, layout)
+            store(words, i >> 3, folded(codes, layout[1]))
+        _pack(dst, (start >> levels) * layout[0], words, found, none, shape, layout)
     return report
 
 
@@ -245,14 +245,14 @@ def decode_scaled(
     for start in range(0, dst.size, TILE):
         n = min(TILE, dst.size - start)
         found = heads[: n >> levels]
-        _unpack(src, (start >> levels) * layout[0], words, found, none, layout)
+        _unpack(src, (start >> levels) * layout[0], words, found, none, shape, layout)
         for b in range(found.size):
             seen |= found[b]
         _pick(scales, found, factors)
         numbers = (form[0], form[1], form[2], form[3], form[4], form[5], form[6], form[7])
         to, at = (dst, start) if n % lanes == 0 else (spare, 0)
         for i in range(0, n, lanes):
-            codes = unfolded(load(data, i, shape), layout[3])
+            codes = unfolded(load(data, i, shape), layout[1])
             if any_(gt(and_(to_words(codes), sub(form[0], 1)), form[7])):
                 store(few, 0, codes)
                 for j in range(lanes):

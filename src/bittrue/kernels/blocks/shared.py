@@ -143,8 +143,8 @@ def encode_shared(src: Any, dst: Any, p: Any, q: Any, shape: Any, layout: Any) -
     """Encode float patterns, whole blocks, into packed blocks with a shared exponent.
 
     `src`: float32 (uint32) or bfloat16 (uint16); `p` (int64) and `q` (the lanes to compute in: uint16 takes of float32
-    the upper halves, with a sticky bit) from `shared_parameters`; `shape` as in `lanes`; `layout`: block_bytes, level-2
-    bytes per block, words per block, bytes per word.  Returns bits: `NONFINITE` if a block has an Inf or a NaN,
+    the upper halves, with a sticky bit) from `shared_parameters`; `shape` as in `lanes`; `layout`: bytes per
+    block, bits per mantissa.  Returns bits: `NONFINITE` if a block has an Inf or a NaN,
     `AT_TOP` if one rounds beyond the largest exponent.
     """
     heads, level2, words = np.empty(TILE, np.uint8), np.empty(TILE, np.uint8), np.empty(TILE // 8, np.uint64)
@@ -163,12 +163,12 @@ def encode_shared(src: Any, dst: Any, p: Any, q: Any, shape: Any, layout: Any) -
             codes, head, t, special, at_top = _blocks(w, numbers, lane_numbers, rule, form, shape)
             seen |= special
             at_tops |= any_(ne(at_top, 0))
-            store(words, i >> 3, folded(codes, layout[3]))
+            store(words, i >> 3, folded(codes, layout[1]))
             store(heads, i >> block_levels, to_bytes(of_blocks(head, shape)))
-            if layout[1]:
+            if len(shape[1]):
                 store(level2, i >> group_levels >> 3, ne(of_groups(t, shape), 0))
         report |= NONFINITE * seen | AT_TOP * at_tops
-        _pack(dst, start // size * layout[0], words, heads[: n // size], level2, layout)
+        _pack(dst, start // size * layout[0], words, heads[: n // size], level2, shape, layout)
     return report
 
 
@@ -183,10 +183,10 @@ def decode_shared(src: Any, dst: Any, shape: Any, layout: Any, form: Any, scale:
     data = words.view(np.uint8)
     for start in range(0, dst.size, TILE):
         n = min(TILE, dst.size - start)
-        _unpack(src, start // size * layout[0], words, heads[: n // size], level2, layout)
+        _unpack(src, start // size * layout[0], words, heads[: n // size], level2, shape, layout)
         to, at = (dst, start) if n % lanes == 0 else (spare, 0)
         for i in range(0, n, lanes):
-            codes = to_words(unfolded(load(data, i, shape), layout[3]))
+            codes = to_words(unfolded(load(data, i, shape), layout[1]))
             head = to_words(load_blocks(heads, i >> block_levels, shape))
             t = load_group_bits(level2, i >> group_levels >> 3, shape)
             store(to, at + i, _values(codes, head, t, numbers))
