@@ -48,7 +48,7 @@ from .lanes import (
     widened,
     width_of,
 )
-from .memory import AHEAD, TILE, _pack, _padded, _unpack, double_to_bits, folded, unfolded
+from .memory import TILE, _pack, _padded, _unpack, double_to_bits, folded, unfolded
 
 
 @njit(nogil=True, error_model="numpy")
@@ -56,7 +56,6 @@ def _largest(src: Any, at: Any, n: Any, shape: Any, largest: Any) -> None:
     """The largest doubled magnitude pattern of each block."""
     levels = len(shape[0])
     for i in range(0, n, 1 << (levels + len(shape[2]))):
-        prefetch(src, at + i + AHEAD, shape)
         a = shl(widened(load(src, at + i, shape)), 1)
         store(largest, i >> levels, of_groups(group_maxima(a, shape), shape))
 
@@ -167,6 +166,7 @@ def _codes(src: Any, at: Any, i: Any, shape: Any, heads: Any, factors: Any, spec
     nonfinite, blank, clear_zero, sign_bit, powers = p
     lane_numbers, like = q
     levels = len(shape[0])
+    prefetch(src, at + i + TILE, shape)  # the next pass over maxima finds it near
     x = widened(load(src, at + i, shape))
     codes = _elements(x, load_blocks(factors, i >> levels, shape), powers, special, like, lane_numbers)
     if clear_zero:
