@@ -873,7 +873,7 @@ def test_parts_of_complex_values_take_the_whole_rule():
     assert exact.encode(complex(2**-15, 1), "complex32", flush, source="float32") == 0x3C00 << 16 | 0x0200
 
 
-@pytest.mark.parametrize("value", [131072, -131072])
+@pytest.mark.parametrize("value", [131072, -131072, 49152])
 def test_hybrid_overflow_names_the_value(value):
     with pytest.raises(OverflowError, match=rf"^value {value} is beyond the range of hifloat8"):
         encode(value, "hifloat8", "hybrid", "raise")
