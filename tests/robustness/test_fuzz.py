@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import textwrap
+import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -142,3 +143,13 @@ def test_faults_are_found_kept_and_repeatable(tmp_path: Path) -> None:
     assert kept.read_text().endswith("\n('bad', 3)\n")
     again = fuzz("--targets", "bad", "--replay", str(kept), code=code)
     assert again.returncode == 1 and "KeyError: 'three'" in again.stderr
+
+
+def test_an_index_takes_the_memory_that_it_has(box: Sandbox) -> None:
+    """A read of at most 100 MB took 100 MB, whatever the size of the file."""
+    tracemalloc.start()
+    try:
+        load("m.safetensors.index.json")
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()

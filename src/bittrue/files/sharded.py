@@ -82,9 +82,10 @@ def _open_shard(index: Path, path: str, lenient: bool) -> SafetensorsReader:
 
 def _read_index(path: Path) -> dict[str, Any]:
     with explained(path), open(path, "rb") as file:
-        text = file.read(_MAX_INDEX + 1)
-    if len(text) > _MAX_INDEX:
-        raise FileError(f"{path}: the index is longer than {_MAX_INDEX} bytes")
+        if file.seek(0, 2) > _MAX_INDEX:
+            raise FileError(f"{path}: the index is longer than {_MAX_INDEX} bytes")
+        file.seek(0)
+        text = file.read()
     index: dict[str, Any] = loads(text, path, "the index")
     shards = index.get("weight_map")
     if not isinstance(shards, dict):
