@@ -111,22 +111,27 @@ def load(typingctx: Any, array: Any, index: Any, shape: Any) -> Any:
     return result(array, types.int64, shape), codegen
 
 
-@intrinsic
-def prefetch(typingctx: Any, array: Any, index: Any, shape: Any) -> Any:
-    """Ask for the lines that a later `load` will need."""
-    size = array.dtype.bitwidth // 8 << _levels(shape)[2]
+def _asking(to_write: int) -> Any:
+    @intrinsic
+    def operation(typingctx: Any, array: Any, index: Any, shape: Any) -> Any:
+        size = array.dtype.bitwidth // 8 << _levels(shape)[2]
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        byte, number = ir.IntType(8), ir.IntType(32)
-        start = _at(context, builder, array, args[0], args[1], byte)
-        ask = builder.module.declare_intrinsic(
-            "llvm.prefetch", [byte.as_pointer()], ir.FunctionType(ir.VoidType(), [byte.as_pointer()] + [number] * 3)
-        )
-        for line in range(0, size, 64):
-            builder.call(ask, [builder.gep(start, [ir.IntType(64)(line)]), number(0), number(3), number(1)])
-        return context.get_dummy_value()
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            byte, number = ir.IntType(8), ir.IntType(32)
+            start = _at(context, builder, array, args[0], args[1], byte)
+            kind = ir.FunctionType(ir.VoidType(), [byte.as_pointer(), number, number, number])
+            ask = builder.module.declare_intrinsic("llvm.prefetch", [byte.as_pointer()], kind)
+            for line in range(0, size, 64):
+                builder.call(ask, [builder.gep(start, [ir.IntType(64)(line)]), number(to_write), number(3), number(1)])
+            return context.get_dummy_value()
 
-    return types.none(array, types.int64, shape), codegen
+        return types.none(array, types.int64, shape), codegen
+
+    return operation
+
+
+prefetch = _asking(0)  # ask for the memory of a later `load`; it may lie beyond the end
+prefetch_to_store = _asking(1)
 
 
 @intrinsic

@@ -39,6 +39,7 @@ from .lanes import (
     over,
     patterns,
     prefetch,
+    prefetch_to_store,
     store,
     times,
     to_floats,
@@ -48,7 +49,7 @@ from .lanes import (
     widened,
     width_of,
 )
-from .memory import TILE, _pack, _padded, _unpack, double_to_bits, folded, unfolded
+from .memory import AHEAD, TILE, _pack, _padded, _unpack, double_to_bits, folded, unfolded
 
 
 @njit(nogil=True, error_model="numpy")
@@ -260,6 +261,7 @@ def decode_scaled(
             else:
                 scale = load_blocks(factors, i >> levels, shape)
                 values = times(floats_like(_values(to_words(codes), numbers), scale), scale)
+                prefetch_to_store(to, at + i + AHEAD, shape)
                 store(to, at + i, times(values, tensor))
         if n % lanes:
             dst[start : start + n] = spare[:n]
@@ -299,6 +301,7 @@ def quantize_scaled(
         to, there = (dst, start) if n % lanes == 0 else (results, 0)
         for i in range(0, n, lanes):
             codes = _codes(part, at, i, shape, heads, factors, special, numbers, lane_numbers)
+            prefetch_to_store(to, there + i + AHEAD, shape)
             store(to, there + i, times(_values(codes, value_form), load_blocks(back, i >> levels, shape)))
         if n % lanes:
             dst[start : start + n] = results[:n]

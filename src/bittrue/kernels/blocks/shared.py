@@ -20,6 +20,7 @@ from .lanes import (
     of_blocks,
     of_groups,
     prefetch,
+    prefetch_to_store,
     store,
     times,
     to_bytes,
@@ -189,6 +190,7 @@ def decode_shared(src: Any, dst: Any, shape: Any, layout: Any, form: Any, scale:
             codes = to_words(unfolded(load(data, i, shape), layout[1]))
             head = to_words(load_blocks(heads, i >> block_levels, shape))
             t = load_group_bits(level2, i >> group_levels >> 3, shape)
+            prefetch_to_store(to, at + i + AHEAD, shape)
             store(to, at + i, _values(codes, head, t, numbers))
         if n % lanes:
             dst[start : start + n] = spare[:n]
@@ -213,6 +215,7 @@ def quantize_shared(src: Any, dst: Any, p: Any, q: Any, shape: Any, form: Any, s
             codes, head, t, special, at_top = _blocks(w, numbers, lane_numbers, rule, code_form, shape)
             seen |= special
             at_tops |= any_(ne(at_top, 0))
+            prefetch_to_store(to, there + i + AHEAD, shape)
             store(to, there + i, _values(codes, head, ne(t, 0), value_form))
         report |= NONFINITE * seen | AT_TOP * at_tops
         if n % lanes:
