@@ -100,10 +100,10 @@ def _modes(names: Iterable[str]) -> str:
 
 
 def table(rows: Rows) -> str:
-    """Return the results as Markdown: modes that had the same inputs and outcome share a line."""
+    """Return the results as Markdown: modes that had as many inputs and the same outcome share a line."""
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for one in rows.values():
-        key = ("oracle", "source", "target", "overflow", "inputs", "differences", "explained", "commit")
+        key = ("oracle", "source", "target", "overflow", "inputs", "differences", "explained")
         groups.setdefault(tuple(one[k] for k in key), []).append(one)
     lines = [
         "| source | format | rounding | overflow | inputs | oracle | differences | explained | date | commit |",
@@ -116,7 +116,7 @@ def table(rows: Rows) -> str:
         cells = (
             *(one["source"], one["target"], _modes(r["rounding"] for r in group), one["overflow"]),
             *(times + _many(one), one["oracle"], one["differences"], one["explained"]),
-            *(max(r["date"] for r in group), one["commit"]),
+            *(max(r["date"] for r in group), ", ".join(sorted({r["commit"] for r in group}))),
         )
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     inputs = sum(r["inputs"] for r in rows.values())
