@@ -12,7 +12,7 @@ import numpy as np
 from ..formats import Format
 from ..kinds.block import BlockFormat
 
-__all__ = ["PEERS", "block_quantizers", "casts", "numpy_dtype"]
+__all__ = ["PEERS", "block_jobs", "casts", "numpy_dtype"]
 
 Array = np.ndarray[Any, Any]
 Job = Callable[[], object]
@@ -36,9 +36,9 @@ def casts(x: Array, f: Format, back: bool = False) -> dict[str, Job]:
     return _jobs(_CASTS, x, f.name, back)
 
 
-def block_quantizers(x: Array, f: BlockFormat) -> dict[str, Job]:
-    """Return what installed peers do to round float32 `x`, or to make blocks of it."""
-    return _jobs(_BLOCKS, x, f.name, False)
+def block_jobs(x: Array, f: BlockFormat, what: str) -> dict[str, Job]:
+    """Return what installed peers do to float32 `x`: make blocks of it ("encode") or round it ("quantize")."""
+    return _jobs(_BLOCKS.get(what, ()), x, f.name, False)
 
 
 def numpy_dtype(f: Format) -> np.dtype[Any]:
@@ -153,9 +153,9 @@ _CASTS = (
     Peer("torch", "torch", _same(*_IN_TORCH.split()), _torch),
     Peer("gfloat", "gfloat", _OCP, _gfloat),
 )
-_BLOCKS = (
-    Peer("torchao", "torchao", _MX, _torchao),
-    Peer("amd-quark", "quark", {"mx9": "8", "mx6": "5"}, _quark),
-)
+_BLOCKS = {
+    "encode": (Peer("torchao", "torchao", _MX, _torchao),),
+    "quantize": (Peer("amd-quark", "quark", {"mx9": "8", "mx6": "5"}, _quark),),
+}
 #: Names of all peers, in the order of the tables.
-PEERS = tuple(peer.name for peer in (*_CASTS, *_BLOCKS))
+PEERS = tuple(peer.name for peer in (*_CASTS, *_BLOCKS["encode"], *_BLOCKS["quantize"]))

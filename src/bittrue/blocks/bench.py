@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
 from ..bench.measure import Case, Row, throughput
+from ..bench.peers import block_jobs
 from ..codec import decode, encode, quantize
 from ..formats import formats
 from ..kinds.block import BlockFormat, SharedExponentFormat
@@ -46,6 +47,7 @@ def _row(f: BlockFormat, what: str, goals: dict[str, float]) -> Row:
             "quantize": lambda threads: quantize(x, f, out=values, threads=threads),
         }
         source, target = {"encode": (x, small), "decode": (small, values), "quantize": (x, values)}[what]
-        return Case(x.size, jobs[what], lambda: np.copyto(target, source, casting="unsafe"))
+        copy = partial(np.copyto, target, source, casting="unsafe")
+        return Case(x.size, jobs[what], copy, block_jobs(x, f, what))
 
     return throughput(f"blocks, {what}", f.name, prepare, goals)
