@@ -192,8 +192,11 @@ async def _together(seed: int, expected: list[bytes]) -> None:
 
 
 def test_tasks_of_one_event_loop(expected: list[bytes]) -> None:
-    asyncio.run(_together(0, expected))
-    assert str(aie.current_tile()) == str(aie.tile().state)  # nothing leaked out of them
+    def work(_: int) -> None:
+        asyncio.run(_together(0, expected))
+        assert str(aie.current_tile()) == str(aie.tile().state)  # nothing leaked out of them
+
+    in_threads(1, work)  # browser tests leave a loop running in the main thread
 
 
 def test_event_loops_in_threads(expected: list[bytes]) -> None:
@@ -219,7 +222,7 @@ def test_a_thread_that_a_task_waits_for_sees_the_tasks_tile() -> None:
         wait: list[Awaitable[None]] = [task(*row) for row in rows]
         await asyncio.gather(*wait)
 
-    asyncio.run(both())
+    in_threads(1, lambda _: asyncio.run(both()))
 
 
 def test_a_new_thread_starts_from_reset() -> None:
