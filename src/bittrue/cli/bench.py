@@ -141,7 +141,8 @@ def _goals(result: Result) -> str:
 
 
 def _duration(seconds: float) -> str:
-    return f"{seconds:.2g} s" if seconds >= 0.01 else f"{seconds * 1e6:.2g} us"
+    scale, unit = next(((k, u) for k, u in ((1.0, "s"), (1e3, "ms")) if seconds * k >= 0.1), (1e6, "us"))
+    return f"{seconds * scale:.2g} {unit}" if seconds * scale < 100 else f"{seconds * scale:.0f} {unit}"
 
 
 def _verdict(result: Result) -> str:
