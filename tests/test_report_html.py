@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,11 +11,6 @@ import pytest
 
 import bittrue as bt
 from bittrue.files import ExistingFileError
-
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
 
 
 def reports():
@@ -102,50 +96,43 @@ def test_a_pass_and_writing(tmp_path):
         bt.compare(x, x).to_html(path, force=False)
 
 
-def test_in_chromium(tmp_path, report):
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    binary = shutil.which("chromium") or shutil.which("chromium-browser")
-    if binary is None:
-        pytest.skip("there is no Chromium on this system")
+def test_in_chromium(tmp_path, report, browser):
     path = tmp_path / "report.html"
     report.to_html(path)
     shots = Path(tmp_path)
-    with playwright.sync_playwright() as p:
-        browser = p.chromium.launch(executable_path=binary, args=FLAGS)
-        grounds = {}
-        for scheme in ("light", "dark"):
-            page = browser.new_page(color_scheme=scheme, viewport={"width": 1100, "height": 900})
-            said = []
-            page.on("console", lambda m, said=said: said.append(m.text))
-            page.on("pageerror", lambda e, said=said: said.append(str(e)))
-            fetched = []
-            page.on("request", lambda r, fetched=fetched: fetched.append(r.url))
-            page.goto(path.as_uri())
-            assert said == [] and fetched == [path.as_uri()]
-            assert page.locator("h1").inner_text() == "Comparison of golden and actual data"
-            assert page.locator(".verdict").inner_text().startswith("FAIL")
-            assert page.locator("section").count() == 3
-            assert page.locator("svg").count() >= 8
-            grounds[scheme] = page.evaluate("getComputedStyle(document.body).backgroundColor")
-            # nothing is wider than the page, and every drawing and every bar has a size
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-            wide = "[...document.querySelectorAll('svg')].every(s => s.getBoundingClientRect().width > 200)"
-            assert page.evaluate(wide)
-            assert page.evaluate("[...document.querySelectorAll('rect.bar')].every(r => r.getBBox().height > 0)")
-            # text stands out from its ground
-            ink = page.evaluate("getComputedStyle(document.body).color")
-            assert abs(_light(ink) - _light(grounds[scheme])) > 0.6
-            page.screenshot(path=shots / f"{scheme}.png", full_page=True)
-            assert (shots / f"{scheme}.png").stat().st_size > 20_000
-        assert _light(grounds["dark"]) < 0.3 < 0.7 < _light(grounds["light"])
-        page.emulate_media(media="print")
-        assert _light(page.evaluate("getComputedStyle(document.body).backgroundColor")) > 0.99
-        pdf = page.pdf()
-        assert pdf.startswith(b"%PDF") and len(pdf) > 20_000
-        narrow = browser.new_page(viewport={"width": 420, "height": 800})
-        narrow.goto(path.as_uri())
-        assert narrow.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        browser.close()
+    grounds = {}
+    for scheme in ("light", "dark"):
+        page = browser.new_page(color_scheme=scheme, viewport={"width": 1100, "height": 900})
+        said = []
+        page.on("console", lambda m, said=said: said.append(m.text))
+        page.on("pageerror", lambda e, said=said: said.append(str(e)))
+        fetched = []
+        page.on("request", lambda r, fetched=fetched: fetched.append(r.url))
+        page.goto(path.as_uri())
+        assert said == [] and fetched == [path.as_uri()]
+        assert page.locator("h1").inner_text() == "Comparison of golden and actual data"
+        assert page.locator(".verdict").inner_text().startswith("FAIL")
+        assert page.locator("section").count() == 3
+        assert page.locator("svg").count() >= 8
+        grounds[scheme] = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        # nothing is wider than the page, and every drawing and every bar has a size
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        wide = "[...document.querySelectorAll('svg')].every(s => s.getBoundingClientRect().width > 200)"
+        assert page.evaluate(wide)
+        assert page.evaluate("[...document.querySelectorAll('rect.bar')].every(r => r.getBBox().height > 0)")
+        # text stands out from its ground
+        ink = page.evaluate("getComputedStyle(document.body).color")
+        assert abs(_light(ink) - _light(grounds[scheme])) > 0.6
+        page.screenshot(path=shots / f"{scheme}.png", full_page=True)
+        assert (shots / f"{scheme}.png").stat().st_size > 20_000
+    assert _light(grounds["dark"]) < 0.3 < 0.7 < _light(grounds["light"])
+    page.emulate_media(media="print")
+    assert _light(page.evaluate("getComputedStyle(document.body).backgroundColor")) > 0.99
+    pdf = page.pdf()
+    assert pdf.startswith(b"%PDF") and len(pdf) > 20_000
+    narrow = browser.new_page(viewport={"width": 420, "height": 800})
+    narrow.goto(path.as_uri())
+    assert narrow.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def _light(colour):

@@ -12,6 +12,7 @@ import sys
 import textwrap
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -369,33 +370,24 @@ def test_a_missing_package_is_named_with_its_remedy(package: str, monkeypatch: p
         importlib.import_module(f"bittrue.{package}")
 
 
-def test_the_page_in_a_browser(tmp_path: Path) -> None:
+def test_the_page_in_a_browser(tmp_path: Path, browser: Any) -> None:
     """Nothing complains, nothing is wider than the window, and every drawing has ink."""
-    import shutil
-
-    playwright = pytest.importorskip("playwright.sync_api")
-    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if browser is None:
-        pytest.skip("no Chromium")
     bt.study(DIGITS).to_html(tmp_path / "r.html")
-    with playwright.sync_playwright() as p:
-        opened = p.chromium.launch(executable_path=browser)
-        page = opened.new_page(viewport={"width": 1100, "height": 900})
-        said: list[str] = []
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.goto((tmp_path / "r.html").as_uri())
-        assert said == [] and page.evaluate("document.documentElement.scrollWidth") <= 1100
-        page.set_viewport_size({"width": 360, "height": 800})
-        assert page.evaluate("document.documentElement.scrollWidth") <= 360
-        inks = page.evaluate(
-            "[...document.querySelectorAll('svg')].map(s => s.querySelectorAll('circle, rect').length)"
-        )
-        assert len(inks) == 3 and min(inks) > 5
-        outside = page.evaluate(
-            "[...document.querySelectorAll('svg text')].filter(t => {const a = t.getBoundingClientRect(), "
-            "b = t.ownerSVGElement.getBoundingClientRect(); return a.left < b.left - 1 || a.right > b.right + 1})"
-            ".map(t => t.textContent)"
-        )
-        assert outside == []
-        opened.close()
+    page = browser.new_page(viewport={"width": 1100, "height": 900})
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto((tmp_path / "r.html").as_uri())
+    assert said == [] and page.evaluate("document.documentElement.scrollWidth") <= 1100
+    page.set_viewport_size({"width": 360, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    inks = page.evaluate(
+        "[...document.querySelectorAll('svg')].map(s => s.querySelectorAll('circle, rect').length)"
+    )
+    assert len(inks) == 3 and min(inks) > 5
+    outside = page.evaluate(
+        "[...document.querySelectorAll('svg text')].filter(t => {const a = t.getBoundingClientRect(), "
+        "b = t.ownerSVGElement.getBoundingClientRect(); return a.left < b.left - 1 || a.right > b.right + 1})"
+        ".map(t => t.textContent)"
+    )
+    assert outside == []

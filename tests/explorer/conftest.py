@@ -1,8 +1,7 @@
-"""A client of the application without a network, and a server with a headless Chromium before it."""
+"""A client of the application without a network, and a server."""
 
 from __future__ import annotations
 
-import shutil
 import threading
 import time
 import warnings
@@ -10,10 +9,6 @@ import warnings
 import pytest
 
 EXTRA = "needs the explorer's packages: pip install 'bittrue[explorer]'"
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
 
 
 @pytest.fixture(scope="session")
@@ -62,15 +57,3 @@ def address():
     server.should_exit = True
     thread.join(10)
     listening.close()
-
-
-@pytest.fixture(scope="session")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="drives the browser: pip install playwright")
-    binary = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if binary is None:
-        pytest.skip("there is no Chromium on this system: apt-get install chromium")
-    with playwright.sync_playwright() as p:
-        opened = p.chromium.launch(executable_path=binary, args=FLAGS)
-        yield opened
-        opened.close()
