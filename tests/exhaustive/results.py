@@ -22,7 +22,7 @@ PAGE = ROOT / "docs/proof.md"
 #: What a conversion's bits depend on; a result counts for this text only.
 _SOURCES = (
     "rounding.py formats.py exact.py tables.py plans.py codec.py parse.py kinds/base.py kinds/real.py kernels/ops.py "
-    "kernels/encode.py kernels/decode.py kernels/integer.py kernels/stochastic.py"
+    "kernels/memory.py kernels/encode.py kernels/decode.py kernels/integer.py kernels/stochastic.py"
 ).split()
 
 Rows = dict[str, dict[str, Any]]

@@ -3,6 +3,7 @@
 from typing import Any
 
 from .compiled import kernel
+from .memory import ask_ahead_to_store, step_of
 from .ops import half_bits_to_float, or_, shl, widest_vectors
 
 
@@ -24,8 +25,12 @@ def decode_table(codes: Any, table: Any, dst: Any) -> int:
 def half_to_float(codes: Any, dst: Any) -> None:
     """float16 patterns (uint16) to float32; signalling NaNs become quiet."""
     widest_vectors()
-    for i in range(codes.size):
-        dst[i] = half_bits_to_float(codes[i])
+    step = step_of(dst)
+    for start in range(0, codes.size, step):
+        part, out = codes[start : start + step], dst[start : start + step]
+        ask_ahead_to_store(out)
+        for i in range(out.size):
+            out[i] = half_bits_to_float(part[i])
 
 
 @kernel
@@ -33,5 +38,9 @@ def bfloat_to_float(codes: Any, dst: Any) -> None:
     """bfloat16 patterns (uint16) to float32 patterns (`dst` is uint32)."""
     widest_vectors()
     zero = dst.dtype.type(0)
-    for i in range(codes.size):
-        dst[i] = shl(or_(zero, codes[i]), 16)
+    step = step_of(dst)
+    for start in range(0, codes.size, step):
+        part, out = codes[start : start + step], dst[start : start + step]
+        ask_ahead_to_store(out)
+        for i in range(out.size):
+            out[i] = shl(or_(zero, part[i]), 16)

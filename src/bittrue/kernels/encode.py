@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 
 from .compiled import kernel
+from .memory import ask_ahead, step_of
 from .ops import (
     add,
     and_,
@@ -259,39 +260,43 @@ def encode_narrow(src: Any, dst: Any, parameters: Any) -> Any:
     more = (p[20], p[21], p[22], p[23], p[24], p[25])
     normal = add(p[3], p[1])
     found = lit(one, 0)
-    if p[19] and p[3]:
-        for i in range(dst.size):
-            low = src[2 * i]
-            u = src[2 * i + 1]
-            negative = lt_signed(u, 0)
-            a = or_(shl(u, 1), min_(low, one))
-            found = or_(found, select(lt(a, normal), one, lit(u, 0)))
-            kept, rest = _split(a, binades)
-            dst[i] = _general(_round(kept, rest, negative, rule), a, negative, codes, more)
-    elif p[19]:  # the exponent range of the source: one shift for all
-        for i in range(dst.size):
-            low = src[2 * i]
-            u = src[2 * i + 1]
-            negative = lt_signed(u, 0)
-            a = or_(shl(u, 1), min_(low, one))
-            found = or_(found, select(lt(a, normal), one, lit(u, 0)))
-            rest = select(upper, low, shl(a, back))
-            dst[i] = _general(_round(lshr(a, shift), rest, negative, rule), a, negative, codes, more)
-    elif not upper:
-        for i in range(dst.size):
-            low = src[2 * i]
-            u = src[2 * i + 1]
-            negative = lt_signed(u, 0)
-            a = or_(shl(u, 1), min_(low, one))
-            kept, rest = _split(a, binades)
-            dst[i] = _symmetric(_round(kept, rest, negative, rule), a, negative, codes)
-    else:
-        for i in range(dst.size):
-            low = src[2 * i]
-            u = src[2 * i + 1]
-            negative = lt_signed(u, 0)
-            a = or_(shl(u, 1), min_(low, one))
-            dst[i] = _symmetric(_round(lshr(a, 1), low, negative, rule), a, negative, codes)
+    step = step_of(src) >> 1
+    for start in range(0, dst.size, step):
+        part, out = src[2 * start : 2 * (start + step)], dst[start : start + step]
+        ask_ahead(part)
+        if p[19] and p[3]:
+            for i in range(out.size):
+                low = part[2 * i]
+                u = part[2 * i + 1]
+                negative = lt_signed(u, 0)
+                a = or_(shl(u, 1), min_(low, one))
+                found = or_(found, select(lt(a, normal), one, lit(u, 0)))
+                kept, rest = _split(a, binades)
+                out[i] = _general(_round(kept, rest, negative, rule), a, negative, codes, more)
+        elif p[19]:  # the exponent range of the source: one shift for all
+            for i in range(out.size):
+                low = part[2 * i]
+                u = part[2 * i + 1]
+                negative = lt_signed(u, 0)
+                a = or_(shl(u, 1), min_(low, one))
+                found = or_(found, select(lt(a, normal), one, lit(u, 0)))
+                rest = select(upper, low, shl(a, back))
+                out[i] = _general(_round(lshr(a, shift), rest, negative, rule), a, negative, codes, more)
+        elif not upper:
+            for i in range(out.size):
+                low = part[2 * i]
+                u = part[2 * i + 1]
+                negative = lt_signed(u, 0)
+                a = or_(shl(u, 1), min_(low, one))
+                kept, rest = _split(a, binades)
+                out[i] = _symmetric(_round(kept, rest, negative, rule), a, negative, codes)
+        else:
+            for i in range(out.size):
+                low = part[2 * i]
+                u = part[2 * i + 1]
+                negative = lt_signed(u, 0)
+                a = or_(shl(u, 1), min_(low, one))
+                out[i] = _symmetric(_round(lshr(a, 1), low, negative, rule), a, negative, codes)
     return found != 0
 
 
@@ -310,14 +315,18 @@ def encode_half(src: Any, dst: Any, saturate: Any, codes: Any) -> None:
     nan_neg = float_to_bits(half_bits_to_float(codes[3]))
     inf = np.uint32(0x7F800000)
     cap = np.uint32(0x477FE000) if saturate else inf
-    for i in range(src.size):
-        u = src[i]
-        a = and_(u, 0x7FFFFFFF)
-        negative = lt_signed(u, 0)
-        x = or_(min_(a, cap), and_(u, 0x80000000))
-        x = select(eq(a, inf), select(negative, inf_neg, inf_pos), x)
-        x = select(gt(a, inf), select(negative, nan_neg, nan_pos), x)
-        dst[i] = float_to_half_bits(bits_to_float(x))
+    step = step_of(src)
+    for start in range(0, src.size, step):
+        part, out = src[start : start + step], dst[start : start + step]
+        ask_ahead(part)
+        for i in range(out.size):
+            u = part[i]
+            a = and_(u, 0x7FFFFFFF)
+            negative = lt_signed(u, 0)
+            x = or_(min_(a, cap), and_(u, 0x80000000))
+            x = select(eq(a, inf), select(negative, inf_neg, inf_pos), x)
+            x = select(gt(a, inf), select(negative, nan_neg, nan_pos), x)
+            out[i] = float_to_half_bits(bits_to_float(x))
 
 
 @kernel

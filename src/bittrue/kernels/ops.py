@@ -19,8 +19,8 @@ def _mask(x: Any) -> Any:
     return getattr(x, "mask", types.boolean)
 
 
-def _binary(instruction: str) -> Any:
-    """Return an intrinsic for one two-operand LLVM integer instruction."""
+def binary(instruction: str) -> Any:
+    """Return an intrinsic for one LLVM instruction of two operands."""
 
     @intrinsic
     def operation(typingctx: Any, x: Any, y: Any) -> Any:
@@ -59,15 +59,15 @@ def _extremum(predicate: str) -> Any:
     return operation
 
 
-add = _binary("add")
-sub = _binary("sub")
-mul = _binary("mul")
-and_ = _binary("and_")
-or_ = _binary("or_")
-xor = _binary("xor")
-shl = _binary("shl")  # the shift count must be below the width
-lshr = _binary("lshr")
-ashr = _binary("ashr")
+add = binary("add")
+sub = binary("sub")
+mul = binary("mul")
+and_ = binary("and_")
+or_ = binary("or_")
+xor = binary("xor")
+shl = binary("shl")  # the shift count must be below the width
+lshr = binary("lshr")
+ashr = binary("ashr")
 lt = _comparison("<")  # unsigned comparisons
 gt = _comparison(">")
 eq = _comparison("==")

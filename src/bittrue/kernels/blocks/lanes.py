@@ -16,6 +16,9 @@ from numba.core import types
 from numba.core.datamodel import models
 from numba.extending import intrinsic, lower_cast, register_model
 
+from ..memory import LINE, request
+from ..ops import binary
+
 #: For functions of vectors, which must not pass through memory from one to the next.
 inlined = njit(nogil=True, error_model="numpy", forceinline=True)
 
@@ -117,12 +120,9 @@ def _asking(to_write: int) -> Any:
         size = array.dtype.bitwidth // 8 << _levels(shape)[2]
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            byte, number = ir.IntType(8), ir.IntType(32)
-            start = _at(context, builder, array, args[0], args[1], byte)
-            kind = ir.FunctionType(ir.VoidType(), [byte.as_pointer(), number, number, number])
-            ask = builder.module.declare_intrinsic("llvm.prefetch", [byte.as_pointer()], kind)
-            for line in range(0, size, 64):
-                builder.call(ask, [builder.gep(start, [ir.IntType(64)(line)]), number(to_write), number(3), number(1)])
+            start = _at(context, builder, array, args[0], args[1], ir.IntType(8))
+            for line in range(0, size, LINE):
+                request(builder, builder.gep(start, [ir.IntType(64)(line)]), to_write)
             return context.get_dummy_value()
 
         return types.none(array, types.int64, shape), codegen
@@ -335,15 +335,4 @@ def floats_like(typingctx: Any, lanes: Any, like: Any) -> Any:
     return like(like, like), codegen
 
 
-def _arithmetic(instruction: str) -> Any:
-    @intrinsic
-    def operation(typingctx: Any, x: Any, y: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return getattr(builder, instruction)(*args)
-
-        return x(x, x), codegen
-
-    return operation
-
-
-times, over = _arithmetic("fmul"), _arithmetic("fdiv")
+times, over = binary("fmul"), binary("fdiv")
