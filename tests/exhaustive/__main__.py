@@ -20,7 +20,8 @@ SLICE = results.ROOT / "build/exhaustive-slice.json"
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the jobs; return 1 where something differs without an explanation."""
     given = _arguments(argv)
-    chosen = [job for job in jobs() if _wanted(job, given)]
+    share, shares = given.share
+    chosen = [job for job in jobs() if _wanted(job, given)][share - 1 :: shares]
     path = given.results or (SLICE if given.minutes is not None else results.FILE)
     if given.page:
         text = results.page(results.PAGE.read_text(encoding="utf-8"), results.load(path))
@@ -45,6 +46,8 @@ def run(
     equal share of the time and try their parts in an order drawn from `seed`.
     """
     code, rows = results.digest(), results.load(path) if minutes is None else {}
+    if minutes is not None:
+        path.unlink(missing_ok=True)
     commit = results.commit()
     todo = [job for job in chosen if not results.done(rows.get(job.key), None if any_code else code)]
     print(f"{len(todo)} of {len(chosen)} jobs to run; code {code}, commit {commit or 'unknown'}, seed {seed}")
@@ -63,7 +66,7 @@ def run(
             rows[job.key] = results.row(
                 job, outcome, len(outcomes), seconds=round(seconds, 1), date=today, commit=commit, digest=code
             )
-            results.save(path, rows)
+            results.keep(path, job.key, rows[job.key])
             print(
                 f"[{number}/{len(todo)}] {job.key}: {outcome.inputs} inputs, {outcome.differences} differ"
                 f"{f', {outcome.explained} explained' * bool(outcome.explained)}, {seconds:.1f} s"
@@ -101,6 +104,13 @@ def _wanted(job: Job, given: argparse.Namespace) -> bool:
     return all(not names or value in names for value, names in asked.items()) and (given.oracle or "") in job.oracle
 
 
+def _share(text: str) -> tuple[int, int]:
+    share, shares = map(int, text.split("/"))
+    if not 1 <= share <= shares:
+        raise ValueError(text)
+    return share, shares
+
+
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m exhaustive", description=__doc__)
     for name in ("sources", "formats", "modes", "overflows"):
@@ -108,12 +118,18 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--oracle", help="only jobs whose oracle's name contains this")
     parser.add_argument("--minutes", type=float, help="a slice of every job in this time; default: all jobs, whole")
     parser.add_argument("--threads", type=int, default=1, help="default 1")
+    parser.add_argument(
+        "--share", type=_share, default=(1, 1), metavar="I/N", help="the I-th of N processes that share the jobs"
+    )
     parser.add_argument("--seed", type=int, default=datetime.date.today().toordinal(), help="default: today's")
     parser.add_argument("--results", type=Path, help=f"default: {results.FILE.name}, or a slice's own file")
     parser.add_argument("--any-code", action="store_true", help="results of earlier code count too; rows name theirs")
     parser.add_argument("--list", action="store_true", help="show the jobs and stop")
     parser.add_argument("--page", action="store_true", help="write the tables of docs/proof.md anew and stop")
-    return parser.parse_args(argv)
+    given = parser.parse_args(argv)
+    if given.minutes is not None and given.share != (1, 1):
+        parser.error("--share divides whole jobs; a slice (--minutes) takes a part of each")
+    return given
 
 
 if __name__ == "__main__":

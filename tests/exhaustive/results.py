@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -58,6 +59,14 @@ def save(path: Path, rows: Rows) -> None:
     draft = path.with_suffix(".tmp")
     draft.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
     os.replace(draft, path)
+
+
+def keep(path: Path, key: str, row: dict[str, Any]) -> None:
+    """Add a row to the file; other processes may do so at the same time."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        save(path, {**load(path), key: row})
 
 
 def row(job: Job, outcome: Outcome, parts: int, **more: Any) -> dict[str, Any]:
