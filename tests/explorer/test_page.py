@@ -165,6 +165,9 @@ def test_light_and_dark(browser, address):
             page.click("#theme")
             assert page.state.get("theme") == expected
             assert (page.light() > 0.5) is ((expected or scheme) == "light")
+        page.emulate_media(color_scheme=other)  # the system changes while the page is open
+        page.wait_for_selector(f"html[data-theme={other}]")
+        assert (page.light() > 0.5) is (other == "light")
         page.open(f"?theme={other}")
         assert (page.light() > 0.5) is (other == "light")
         page.context.close()

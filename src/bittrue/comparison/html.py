@@ -1,4 +1,4 @@
-"""A `Report` as one HTML page without any other file: styles and drawings (SVG) are inside."""
+"""A `Report` as one HTML page: tables, and drawings as SVG."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from ..formats import Format
+from ..webpage import document, table
 from .measure import Mismatch
 from .place import Axis, bars
 
@@ -17,54 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["page"]
 
-_PAGE = Template("""\
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>$title</title>
-<style>
-:root { --ground: #fcfcfb; --card: #fff; --ink: #1c2024; --soft: #5d6670; --line: #d9dde1; --bar: #2f6fb5;
-  --heat: 47, 111, 181; --bad: #b3261e; --badground: #fdecea; --good: #1b6e3c; --goodground: #e6f4ea; --mark: #ffe08a; }
-@media (prefers-color-scheme: dark) {
-  :root { --ground: #15181b; --card: #1d2125; --ink: #e6e8ea; --soft: #9aa4ad; --line: #363c42; --bar: #6ba6e8;
-    --heat: 107, 166, 232; --bad: #ff9a92; --badground: #3b1f1d; --good: #7fd6a0; --goodground: #17321f;
-    --mark: #6a5512; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; padding: 1.5rem 1.25rem 3rem; max-width: 66rem; background: var(--ground); color: var(--ink);
-  font: 15px/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.35rem; margin: 0 0 .2rem; } h2 { font-size: 1.1rem; margin: 0 0 .6rem; overflow-wrap: anywhere; }
-h3 { font-size: .95rem; margin: 0 0 .4rem; color: var(--soft); font-weight: 600; }
-p { margin: .3rem 0; } .soft { color: var(--soft); } code, td, .mono { font-variant-numeric: tabular-nums; }
-code, .mono { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: .86em; overflow-wrap: anywhere; }
-.verdict { border-radius: .5rem; padding: .8rem 1rem; margin: 1rem 0; }
-.verdict strong { margin-right: .5rem; }
-.pass { background: var(--goodground); color: var(--good); } .fail { background: var(--badground); color: var(--bad); }
-section { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: 1rem 1.1rem;
-  margin: 1rem 0; }
-.wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; margin: .2rem 0 1rem; }
-th { text-align: left; font-weight: 600; color: var(--soft); font-size: .85em; }
-th, td { padding: .22rem .7rem .22rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-th.r, td.r { text-align: right; } td.no { color: var(--bad); } td.yes { color: var(--good); }
-.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); gap: .5rem 1rem;
-  margin: .6rem 0 1rem; }
-.figures div span { display: block; color: var(--soft); font-size: .8em; }
-.drawings { display: grid; grid-template-columns: repeat(auto-fit, minmax(20rem, 1fr)); gap: 1rem 1.6rem; }
-figure { margin: 0 0 .6rem; } svg { width: 100%; height: auto; display: block; }
-svg text { fill: var(--soft); font: 11px system-ui, sans-serif; } svg .axis { stroke: var(--line); }
-svg .bar { fill: var(--bar); } svg .frame { fill: none; stroke: var(--line); } svg .dot { fill: var(--bar); }
-mark { background: var(--mark); color: inherit; border-radius: 2px; }
-.bits { white-space: nowrap; } .small table { width: auto; } ul { margin: .2rem 0 1rem; padding-left: 1.2rem; }
-@media print { :root { --ground: #fff; --card: #fff; --ink: #000; --soft: #444; --line: #bbb; --bar: #2f6fb5;
-    --heat: 47, 111, 181; --bad: #8f1d17; --badground: #fff; --good: #14532d; --goodground: #fff; --mark: #ffe08a; }
-  body { max-width: none; padding: 0; font-size: 11px; } .verdict { border: 1px solid currentColor; }
-  section { break-inside: auto; border: 0; padding: 0; } figure, tr, .figures { break-inside: avoid; }
-  * { print-color-adjust: exact; -webkit-print-color-adjust: exact; } }
-</style>
-</head>
-<body>
+_BODY = Template("""\
 <h1>$title</h1>
 <p class="soft">golden <code>$golden</code>, actual <code>$actual</code></p>
 <div class="verdict $kind"><strong>$word</strong>$reason</div>
@@ -73,8 +27,6 @@ $summary
 $sections
 <p class="soft">Made by bittrue $version. AE = |a&minus;g|, RE = AE / (|g| + 1e-7), in float64; MERE and MARE are mean
 and maximum of RE. An ULP is a step between neighbouring values of the format.</p>
-</body>
-</html>
 """)
 
 _SHOWN = 40  # tensors that are shown in full
@@ -87,8 +39,9 @@ def page(report: Report) -> str:
     chosen = [t for t in report.tensors if t.figures.mismatches or not t.passed][:_SHOWN]
     if not chosen and len(report.tensors) == 1:
         chosen = report.tensors
-    return _PAGE.substitute(
-        title="Comparison of golden and actual data",
+    title = "Comparison of golden and actual data"
+    body = _BODY.substitute(
+        title=title,
         golden=escape(report.golden),
         actual=escape(report.actual),
         kind="pass" if report.passed else "fail",
@@ -100,6 +53,7 @@ def page(report: Report) -> str:
         sections="\n".join(_section(t) for t in chosen),
         version=escape(__version__),
     )
+    return document(title, body)
 
 
 def _summary(tensors: Sequence[TensorReport]) -> str:
@@ -117,19 +71,11 @@ def _summary(tensors: Sequence[TensorReport]) -> str:
         for t in tensors
     ]
     heads = ["tensor", "format", "shape", "", "differ", "", "max ULP", "decided by"]
-    return f"<section><h2>{len(tensors)} tensors</h2>{_table(heads, rows, (4, 5, 6))}</section>"
+    return f"<section><h2>{len(tensors)} tensors</h2>{table(heads, rows, (4, 5, 6))}</section>"
 
 
 def _verdict_cell(passed: bool) -> str:
     return "pass" if passed else "<b>fail</b>"
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
-    def cells(tag: str, texts: Sequence[str]) -> str:
-        return "".join(f"<{tag}{' class=r' if k in right else ''}>{t}</{tag}>" for k, t in enumerate(texts))
-
-    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
-    return f"<div class=wide><table><thead><tr>{cells('th', heads)}</tr></thead><tbody>{body}</tbody></table></div>"
 
 
 def _section(t: TensorReport) -> str:
@@ -156,7 +102,7 @@ def _section(t: TensorReport) -> str:
 
 def _checks(t: TensorReport) -> str:
     rows = [[escape(c.figure), _figure(c.value), _figure(c.limit), _verdict_cell(c.passed)] for c in t.checks]
-    return _table(["check", "value", "limit", ""], rows, (1, 2))
+    return table(["check", "value", "limit", ""], rows, (1, 2))
 
 
 def _figure(value: float) -> str:
@@ -203,7 +149,7 @@ def _mismatches(found: Sequence[Mismatch], f: Format) -> str:
         ])
     names = ", ".join(field.name for field in f.fields(0))
     heads = ["index", "golden", f"code ({escape(names)})", "actual", "code", "ULP", "times"]
-    return _table(heads, rows, (1, 3, 5, 6))
+    return table(heads, rows, (1, 3, 5, 6))
 
 
 def _bits(code: int, other: int, f: Format) -> str:

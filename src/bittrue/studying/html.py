@@ -1,4 +1,4 @@
-"""A `Study` as one HTML page without any other file: tables, and drawings as SVG; it looks like `bittrue compare`'s."""
+"""A `Study` as one HTML page: tables, and drawings as SVG."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from html import escape
 from string import Template
 from typing import TYPE_CHECKING
 
-from ..comparison.html import _PAGE as COMPARISON
-from ..comparison.html import _table as table
 from ..kinds.block import BlockFormat
+from ..webpage import document, table
 from .plan import Trial, largest_precise
 
 if TYPE_CHECKING:
@@ -19,17 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["page"]
 
-_STYLE = COMPARISON.template.partition("<style>")[2].partition("</style>")[0]
-
-_PAGE = Template("""\
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>What number formats cost</title>
-<style>$style
+_STYLE = """\
 svg .curve { fill: none; stroke-width: 1.4; } svg .front { stroke: var(--soft); stroke-dasharray: 4 3; fill: none; }
 .swatch { display: inline-block; width: .7rem; height: .7rem; border-radius: 2px; margin-right: .4rem; }
 .drawings { grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); }
@@ -37,9 +26,9 @@ svg .curve { fill: none; stroke-width: 1.4; } svg .front { stroke: var(--soft); 
 @media (min-width: 62rem) { .last { grid-column: 1 / -1; display: grid; grid-template-columns: 1fr 1fr; gap: 0 1.6rem; }
   .last h3 { grid-column: 1 / -1; } }
 td { white-space: nowrap; } .legend span.key { margin-right: 1rem; white-space: nowrap; }
-</style>
-</head>
-<body>
+"""
+
+_BODY = Template("""\
 <h1>What number formats cost</h1>
 <p class="soft"><code>$source</code>: $tensors, $elements elements$skipped</p>
 <section><h2>Formats</h2>$summary
@@ -50,8 +39,6 @@ over the tensors. Bits count all scales. A star marks the Pareto front: nothing 
 <section><h2>Tensors that suffer most</h2>$worst</section>
 <section><h2>SQNR by tensor, dB</h2>$all</section>
 <p class="soft">Made by bittrue $version.</p>
-</body>
-</html>
 """)
 
 _W, _H, _LEFT, _RIGHT, _TOP, _BOTTOM = 560, 300, 46, 12, 12, 34
@@ -67,8 +54,7 @@ def page(study: Study) -> str:
     tensors = study.tensors
     skipped = len(study.skipped)
     drawings = [_front(summary, colours), _layers(study, colours), _spread(study, colours)]
-    return _PAGE.substitute(
-        style=_STYLE,
+    body = _BODY.substitute(
         source=escape(study.source),
         tensors=f"{len(tensors):,} tensor{'s' * (len(tensors) != 1)}",
         elements=f"{sum(c.elements for c in study.of(study.trials[0].label)):,}",
@@ -80,6 +66,7 @@ def page(study: Study) -> str:
         all=_all(study),
         version=escape(__version__),
     )
+    return document("What number formats cost", body, _STYLE)
 
 
 def _colour(k: int, count: int) -> str:

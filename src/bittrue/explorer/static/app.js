@@ -106,8 +106,7 @@ const THEMES = { auto: ["Auto", "as the system has them"], light: ["Light", "lig
 
 function showTheme() {
   const theme = state.theme === "light" || state.theme === "dark" ? state.theme : "auto";
-  if (theme === "auto") delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = theme;
+  paint();
   const button = document.getElementById("theme");
   button.textContent = THEMES[theme][0];
   button.setAttribute("aria-label", `${THEMES[theme][0]}: the colours are ${THEMES[theme][1]}`);
