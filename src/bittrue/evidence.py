@@ -16,7 +16,14 @@ from typing import Any, NamedTuple
 
 from .rounding import suggestion
 
-__all__ = ["Candidate", "Question", "check", "document", "question", "questions"]
+__all__ = ["Candidate", "Question", "check", "document", "proved", "question", "questions"]
+
+BEGIN, END = "<!-- summary: begin -->", "<!-- summary: end -->"
+_PROVED = (
+    "Casts whose rules leave no question open are compared, input by input, with oracles that share no code with the",
+    "fast codec. `make exhaustive` writes this table; [the proof](proof.md) has each run with its date and commit, and",
+    "how to repeat it. Explained differences of outside libraries stand there; here they count as none.",
+)
 
 
 class Candidate(NamedTuple):
@@ -76,12 +83,14 @@ def check(choices: Any) -> None:
             )
 
 
-def document(vendors: Iterable[tuple[str, type]]) -> str:
+def document(vendors: Iterable[tuple[str, type]], proved: str = "") -> str:
     """Return the Markdown text of `docs/evidence.md` for the `Choices` classes of several vendors.
 
     Parameters
     ----------
     vendors : iterable of (heading, class)
+    proved : str
+        The lines between the marks of the last section; `proved` finds them in a page.
     """
     lines = [
         "# Open questions and what bittrue does about them",
@@ -92,7 +101,7 @@ def document(vendors: Iterable[tuple[str, type]]) -> str:
         "a frozen data class, with the default below. Pass `choices=` to a function to choose another candidate.",
         "Found evidence that settles one? See CONTRIBUTING.md.",
         "",
-        "What follows from the documents beyond doubt is proved instead: [what has been proved](proof.md).",
+        "What follows from the documents beyond doubt is [proved instead](#what-has-been-proved).",
     ]
     for heading, choices in vendors:
         room = choices.__module__.split(".")[1]
@@ -107,7 +116,13 @@ def document(vendors: Iterable[tuple[str, type]]) -> str:
                 lines.append("| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |")
             lines.append("")
         lines.pop()
+    lines += ["", "## What has been proved", "", *_PROVED, "", BEGIN + proved + END]
     return "\n".join(lines) + "\n"
+
+
+def proved(page: str) -> str:
+    """Return what `make exhaustive` wrote into a page."""
+    return page.partition(BEGIN)[2].partition(END)[0]
 
 
 def _shown(value: object) -> str:
@@ -124,8 +139,9 @@ def vendors() -> list[tuple[str, type]]:
 
 
 def main(path: str = "docs/evidence.md") -> None:
-    """Write the document."""
-    Path(path).write_text(document(vendors()), encoding="utf-8")
+    """Write the document; its last section stays."""
+    file = Path(path)
+    file.write_text(document(vendors(), proved(file.read_text(encoding="utf-8"))), encoding="utf-8")
 
 
 if __name__ == "__main__":

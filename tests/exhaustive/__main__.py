@@ -24,8 +24,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     chosen = [job for job in jobs() if _wanted(job, given)][share - 1 :: shares]
     path = given.results or (SLICE if given.minutes is not None else results.FILE)
     if given.page:
-        text = results.page(results.PAGE.read_text(encoding="utf-8"), results.load(path))
-        results.PAGE.write_text(text, encoding="utf-8")
+        for page in results.PAGES:
+            page.write_text(results.page(page.read_text(encoding="utf-8"), results.load(path)), encoding="utf-8")
         return 0
     if given.list:
         print("\n".join(f"{job.key} ({job.parts} parts)" for job in chosen))
@@ -125,7 +125,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--results", type=Path, help=f"default: {results.FILE.name}, or a slice's own file")
     parser.add_argument("--any-code", action="store_true", help="results of earlier code count too; rows name theirs")
     parser.add_argument("--list", action="store_true", help="show the jobs and stop")
-    parser.add_argument("--page", action="store_true", help="write the tables of docs/proof.md anew and stop")
+    parser.add_argument("--page", action="store_true", help="write the tables of the documentation anew and stop")
     given = parser.parse_args(argv)
     if given.minutes is not None and given.share != (1, 1):
         parser.error("--share divides whole jobs; a slice (--minutes) takes a part of each")

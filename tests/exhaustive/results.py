@@ -18,7 +18,7 @@ from .steps import DETERMINISTIC
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "tests/data/exhaustive.json"
-PAGE = ROOT / "docs/proof.md"
+PAGES = (ROOT / "docs/proof.md", ROOT / "docs/evidence.md")
 
 #: What a conversion's bits depend on; a result counts for this text only.
 _SOURCES = (
@@ -28,6 +28,7 @@ _SOURCES = (
 
 Rows = dict[str, dict[str, Any]]
 
+_MODES = [m.value for m in DETERMINISTIC]
 _SOURCE_ORDER = ("float32", "float16", "bfloat16", "float64")
 
 
@@ -94,18 +95,21 @@ def done(row: dict[str, Any] | None, code: str | None) -> bool:
     return bool(row["parts"] == row["of"] and not row["differences"])
 
 
+def _grouped(number: int) -> str:
+    return f"{number:,}".replace(",", " ")
+
+
 def _many(row: dict[str, Any]) -> str:
-    return "2^32" if row["inputs"] == 1 << 32 else f"{row['inputs']:,}".replace(",", " ")
+    return "2^32" if row["inputs"] == 1 << 32 else _grouped(row["inputs"])
 
 
 def _modes(names: Iterable[str]) -> str:
-    every = [m.value for m in DETERMINISTIC]
     given = list(names)
-    if set(given) == set(every):
-        return f"all {len(every)}"
-    if len(given) == len(every) - 1 and "nearest_even" not in given and set(given) < set(every):
+    if set(given) == set(_MODES):
+        return f"all {len(_MODES)}"
+    if len(given) == len(_MODES) - 1 and "nearest_even" not in given and set(given) < set(_MODES):
         return f"the {len(given)} others"
-    return ", ".join(sorted(given, key=lambda n: every.index(n) if n in every else -1))
+    return ", ".join(sorted(given, key=lambda n: _MODES.index(n) if n in _MODES else -1))
 
 
 def table(rows: Rows) -> str:
@@ -135,6 +139,26 @@ def table(rows: Rows) -> str:
     return "\n".join([head, "", *lines])
 
 
+def summary(rows: Rows) -> str:
+    """Return the results as Markdown, a line for each target."""
+    lines = [
+        "| format | from | rounding | inputs compared | oracles | unexplained differences |",
+        "|---|---|---|---|---|---|",
+    ]
+    for target in sorted({r["target"] for r in rows.values()}):
+        own = [r for r in rows.values() if r["target"] == target]
+        named = {r["rounding"] for r in own if r["source"] == "float32"}
+        modes = [m for m in _MODES if m in named] or _MODES
+        hybrid = ", hybrid" * ("hybrid" in named)
+        cells = (
+            *(target, ", ".join(s for s in _SOURCE_ORDER if any(r["source"] == s for r in own))),
+            *(_modes(modes) + hybrid, _grouped(sum(r["inputs"] for r in own))),
+            *(", ".join(sorted({r["oracle"] for r in own})), sum(r["differences"] for r in own)),
+        )
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return "\n".join(lines)
+
+
 def differences() -> str:
     """Return the table of known differences of the oracles as Markdown."""
     lines = ["| oracle | release | from | to | where | reason |", "|---|---|---|---|---|---|"]
@@ -147,8 +171,12 @@ def differences() -> str:
 
 
 def page(text: str, rows: Rows) -> str:
-    """Return the text of docs/proof.md with its tables made anew."""
-    for name, made in (("exhaustive", table(rows)), ("differences", differences())):
+    """Return the text of docs/proof.md or docs/evidence.md with its tables made anew."""
+    tables = {"exhaustive": table, "differences": lambda _: differences(), "summary": summary}
+    for name, make in tables.items():
+        if f"<!-- {name}: begin -->" not in text:
+            continue
+        made = make(rows)
         before, begin, rest = text.partition(f"<!-- {name}: begin -->")
         _, end, after = rest.partition(f"<!-- {name}: end -->")
         text = f"{before}{begin}\n{made}\n{end}{after}"

@@ -136,6 +136,7 @@ def test_a_difference_ends_with_status_1(tmp_path, monkeypatch):
     assert not results.done(row, row["digest"])
 
 
-def test_the_page_shows_the_results():
-    text = results.PAGE.read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", results.PAGES, ids=lambda page: page.name)
+def test_the_pages_show_the_results(page):
+    text = page.read_text(encoding="utf-8")
     assert text == results.page(text, results.load(results.FILE))
