@@ -81,8 +81,21 @@ def test_scales_of_a_model_are_those_of_a_study(name: str) -> None:
     assert noise == pytest.approx(cost.noise, rel=1e-6)
 
 
+def test_values_that_are_not_finite_have_no_part_in_a_scale() -> None:
+    layer = torch.nn.Linear(4, 4, bias=False)
+    layer.weight.data = torch.eye(4)
+    with btorch.emulate(layer, activations="int8"):
+        seen = layer(torch.tensor([2.0, 1.0, 0.0, torch.inf])), layer(torch.tensor([2.0, 1.0, 0.0, -2.0]))
+    one = 64 * (2.0 / 127)  # 1 / (2 / 127) = 63.5
+    assert torch.equal(seen[1], torch.tensor([2.0, one, 0.0, -2.0]))
+    assert torch.equal(seen[0], torch.tensor([2.0, one, 0.0, 2.0]))  # saturates
+
+
 def test_what_emulation_refuses() -> None:
     net = Net()
+    for overrides, words in (({"head": "int8"}, "overrides.'head'.='int8' must be None or"), (["head"], "must map")):
+        with pytest.raises(TypeError, match=words):
+            btorch.emulate(net, "mx6", overrides=overrides)  # type: ignore[arg-type]
     for mistake, words in (
         ({"weights": "int8@group:32"}, "by tensor or channel"),
         ({"activations": "int8@channel"}, "for weights"),
@@ -120,11 +133,13 @@ class Functions(torch.nn.Module):
             "matmul": lambda: torch.matmul(x, other=y),
             "bmm": lambda: torch.bmm(x, y),
             "mm": lambda: x[0].mm(y[1]),
+            "mm by name": lambda: torch.mm(mat2=y[1], input=x[0]),
             "mv": lambda: torch.mv(x[0], x[1, 0]),
             "dot": lambda: x[0, 0].dot(x[1, 0]),
             "weight left": lambda: w @ y,
             "linear": lambda: functional.linear(input=x, weight=w),
             "addmm": lambda: torch.addmm(x[0] @ y[0], mat1=x[0], mat2=y[1], beta=0, alpha=2),
+            "addmm of NaN": lambda: torch.addmm(torch.tensor(torch.nan), mat2=y[1], mat1=x[0], beta=0, alpha=2),
             "einsum": lambda: torch.einsum("bik,bjk->bji", x, x * 2),
             "einsum weight": lambda: torch.einsum("bik,jk->bij", x, w),
             "conv1d": lambda: functional.conv1d(y, w[..., None], padding=0),
@@ -142,12 +157,14 @@ def by_hand(x: torch.Tensor, w: torch.Tensor, kind: str) -> torch.Tensor:
     return {
         "@": a @ b, "matmul": a @ b, "bmm": a @ b, "mm": a[0] @ b[1], "mv": a[0] @ a[1, 0], "dot": a[0, 0] @ a[1, 0],
         "weight left": weight @ b, "linear": a @ weight.T, "addmm": 2 * (a[0] @ b[1]),
+        "mm by name": a[0] @ b[1], "addmm of NaN": 2 * (a[0] @ b[1]),
         "einsum": (mx9(x) @ mx9((x * 2).transpose(-1, -2), -2)).transpose(-1, -2), "einsum weight": a @ weight.T,
         "conv1d": (a @ weight.T).transpose(-1, -2),
     }[kind]
 
 
-KINDS = [*"@ matmul bmm mm mv dot linear addmm einsum conv1d attention".split(), "weight left", "einsum weight"]
+KINDS = "@ matmul bmm mm mv dot linear addmm einsum conv1d attention".split()
+KINDS += ["weight left", "einsum weight", "mm by name", "addmm of NaN"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

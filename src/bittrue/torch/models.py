@@ -120,7 +120,11 @@ def emulate(
     if not candidates:
         raise ValueError(f"model: {type(model).__name__} has no Linear, Conv or attention layer and no other products")
     plans: dict[str, Plan | None] = dict.fromkeys(candidates, _plan(base))
+    if overrides is not None and not isinstance(overrides, Mapping):
+        raise TypeError(f"overrides={overrides!r} must map patterns of module names to what differs there")
     for pattern, changes in (overrides or {}).items():
+        if changes is not None and not isinstance(changes, Mapping):
+            raise TypeError(f"overrides[{pattern!r}]={changes!r} must be None or a mapping: {{'weights': 'int8'}}")
         matched = [name for name in candidates if fnmatch.fnmatchcase(name, pattern)]
         if not matched:
             raise ValueError(f"overrides: {pattern!r} matches no module ({', '.join(list(layers)[:5])})")

@@ -62,7 +62,7 @@ def rounded(t: torch.Tensor, trial: Trial | None, axis: int, channel: int = 0) -
     own = isinstance(fmt, BlockFormat)
     if trial.scale == "none" or (own and not trial.scaled_tensor):
         return Operand(quantize(t, fmt, axis=axis), None, t.dtype)
-    size = t.detach().abs().float()
+    size = t.detach().abs().float().nan_to_num(nan=0.0, posinf=0.0)  # as in a study, finite values choose the scale
     if trial.granularity == "channel" and t.ndim > 1 and not own:
         keep = channel % t.ndim
         largest = size.amax(dim=[d for d in range(t.ndim) if d != keep], keepdim=True)
@@ -144,8 +144,9 @@ class Plan:
     def addmm(
         self, start: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, beta: float = 1, alpha: float = 1
     ) -> torch.Tensor:
-        """``beta * start + alpha * (a @ b)``; the addition is torch's."""
-        return self._out(beta * start + alpha * self._product(a, b))
+        """``beta * start + alpha * (a @ b)``; the addition is torch's. Where `beta` is 0, `start` does not matter."""
+        product = alpha * self._product(a, b)
+        return self._out(product if beta == 0 else beta * start + product)
 
     @alone
     def linear(self, input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
@@ -323,15 +324,27 @@ def _windows(
 # --- functions that are products --------------------------------------------------------------------------------------
 
 
+#: Names under which torch takes operands (NumPy's among them), those that come first before the others.
+_OPERANDS = ("input", "x", "a", "x1", "mat1", "batch1", "mat", "other", "x2", "tensor", "mat2", "batch2", "vec")
+
+
+def _named(kwargs: dict[str, Any]) -> list[torch.Tensor]:
+    """Return operands that are given by name in their order."""
+    for name in kwargs:
+        if name not in _OPERANDS:
+            raise TypeError(f"{name}= is not emulated; leave the module alone with overrides={{name: None}}")
+    return [kwargs[name] for name in _OPERANDS if name in kwargs]
+
+
 def _two(plan: Plan, *args: Any, out: torch.Tensor | None = None, **kwargs: Any) -> torch.Tensor:
-    y = plan.matmul(*args, *kwargs.values())
+    y = plan.matmul(*args, *_named(kwargs))
     return y if out is None else out.copy_(y)
 
 
 def _three(
     plan: Plan, *args: Any, beta: float = 1, alpha: float = 1, out: torch.Tensor | None = None, **kwargs: Any
 ) -> torch.Tensor:
-    y = plan.addmm(*args, *kwargs.values(), beta=beta, alpha=alpha)
+    y = plan.addmm(*args, *_named(kwargs), beta=beta, alpha=alpha)
     return y if out is None else out.copy_(y)
 
 
