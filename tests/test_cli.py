@@ -119,8 +119,11 @@ def test_version(run):
         (["convert", "x.txt", "--to", "half"], "x.txt"),
         (["convert", "x.bin", "--to", "half"], "--format"),
         (["convert", "x.npy", "--to", "half", "--mode", "CAST_RINT"], "--target"),
+        (["convert", "x.npy", "--to", "half", "--saturation", "off"], "--target"),
+        (["convert", "x.npy", "--to", "mx9", "--target", "aie:aie-mlv2"], "choose with --rounding"),
         (["convert", "x.npy", "--to", "half", "--target", "ascend:a2", "--rounding", "odd"], "--rounding"),
         (["rules", "--src", "flot"], "did you mean 'float'"),
+        (["rules", "--src", "float", "--saturation", "off"], "--dst"),
         (["rules", "--mode", "CAST_RND"], "CAST_RINT"),
         (["rules", "--product", "a22"], "Atlas A2"),
         (["rules", "--product", "aie:x"], "ascend"),
@@ -592,6 +595,29 @@ def test_convert_follows_a_product(run, model):
         expected = bt.ascend.cast(x, "hifloat8", mode=mode, product="950")
         assert np.array_equal(bt.load(output)["a.weight"].codes, expected.codes)
     assert "round-integral" in run.fails("convert", model, "--to", "float", "--target", "ascend:950", "-o", output)
+
+
+def test_convert_with_saturation_off(run, tmp_path):
+    every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    np.save(tmp_path / "x.npy", every)
+    arguments = ["convert", tmp_path / "x.npy", "--to", "hifloat8", "-o", tmp_path / "y.bin", "--target", "ascend:950"]
+    for state, large, nan in (("off", 0x6F, 0x80), ("on", 0x6E, 0x00)):
+        run.ok(*arguments, "--saturation", state, "--force")
+        codes = np.fromfile(tmp_path / "y.bin", np.uint8)
+        assert set(codes[(every >= 40960) & (every <= np.inf)]) == {large}
+        assert set(codes[np.isnan(every)]) == {nan}
+    assert "'off'" in run.fails(*arguments, "--saturation", "no", "--force")
+
+
+def test_rules_with_saturation_off(run):
+    arguments = ["rules", "--product", "950", "--src", "half", "--dst", "hifloat8"]
+    assert "NaN stays NaN" in run.ok(*arguments, "--saturation", "off")
+    assert "NaN gives 0" in run.ok(*arguments)
+
+
+def test_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "bittrue", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"bittrue {bt.__version__}\n"
 
 
 def test_an_interrupt_leaves_nothing_behind(run, model, monkeypatch):

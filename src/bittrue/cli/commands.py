@@ -44,6 +44,14 @@ SeedOption = Annotated[int | None, typer.Option("--seed", help="Seed of stochast
 TargetOption = Annotated[
     str | None, typer.Option("--target", help="Follow a product's casts: ascend:950, ascend:a2 ...", metavar="PRODUCT")
 ]
+SaturationOption = Annotated[
+    str | None,
+    typer.Option(
+        "--saturation",
+        help="ascend: off, on, or pypto (its satmode's default); default: the product's state at reset.",
+        metavar="STATE",
+    ),
+]
 SchedulerOption = Annotated[
     str | None,
     typer.Option("--scheduler", help="Spread the work over a Dask cluster: tcp://host:8786.", metavar="ADDRESS"),
@@ -199,6 +207,7 @@ def convert(
     mode: Annotated[
         str | None, typer.Option("--mode", help="With --target: the cast mode, as CAST_ROUND.", metavar="MODE")
     ] = None,
+    saturation: SaturationOption = None,
     scheduler: SchedulerOption = None,
     json: Json = False,
 ) -> None:
@@ -210,9 +219,14 @@ def convert(
 
     given = {"rounding": rounding, "overflow": overflow, "nan": nan, "seed": seed}
     if target is not None and any(value is not None for value in given.values()):
-        raise ValueError(f"--target {target} brings its own rule; leave out --rounding, --overflow, --nan and --seed")
+        raise ValueError(
+            f"--target {target} brings its own rule; choose with --mode and --saturation, and leave out --rounding, "
+            f"--overflow, --nan and --seed"
+        )
     if mode is not None and target is None:
         raise ValueError(f"--mode {mode} needs --target; without one, --rounding chooses")
+    if saturation is not None and target is None:
+        raise ValueError(f"--saturation {saturation} needs --target; without one, --overflow and --nan choose")
     complete = run(
         source,
         to,
@@ -226,6 +240,7 @@ def convert(
         source_shape,
         target,
         mode,
+        saturation,
         json,
         axis,
         convention,
@@ -452,12 +467,13 @@ def rules(
     src: Annotated[str | None, typer.Option(help="Source type.", metavar="TYPE")] = None,
     dst: Annotated[str | None, typer.Option(help="Destination type.", metavar="TYPE")] = None,
     mode: Annotated[str | None, typer.Option(help="Say what becomes of this mode.", metavar="MODE")] = None,
+    saturation: SaturationOption = None,
     json: Json = False,
 ) -> None:
     """Show the rule books of the hardware: which casts and modes a product has, what they do, and who says so."""
     from .rules import rules as run
 
-    run(product, src, dst, mode, json)
+    run(product, src, dst, mode, saturation, json)
 
 
 quantparam = typer.Typer(

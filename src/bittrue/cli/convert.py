@@ -38,6 +38,7 @@ def convert(
     source_shape: str | None,
     product: str | None,
     mode: str | None,
+    saturation: str | None,
     as_json_text: bool,
     axis: int | None = None,
     convention: str | None = None,
@@ -47,7 +48,10 @@ def convert(
     f = format(name)
     if isinstance(f, BlockFormat):
         if product is not None:
-            raise ValueError(f"--target {product}: no product casts to the block format {f.name}")
+            raise ValueError(
+                f"--target {product}: no product casts to the block format {f.name}; leave it out and choose with "
+                f"--rounding (an AI Engine's register says floor at reset)"
+            )
         from .blocks import convention_of
 
         f = convention_of(f, convention)
@@ -61,7 +65,7 @@ def convert(
     if product is not None:
         from .rules import file_rule
 
-        rule, about = file_rule(source, product, mode, f.name, include, exclude, source_format, shape)
+        rule, about = file_rule(source, product, mode, saturation, f.name, include, exclude, source_format, shape)
     quiet_cluster(scheduler)
     started = time.perf_counter()
     with Bar() as bar:
@@ -189,7 +193,7 @@ def _amount(count: int) -> str:
 def _count_words(reports: Sequence[TensorReport]) -> str:
     converted = sum(r.converted for r in reports)
     copied = sum(not r.converted and not r.skipped for r in reports)
-    return f"{converted} tensor{'s' * (converted != 1)}" + (f" ({copied} copied as they are)" if copied else "")
+    return f"{converted} tensor{'s' * (converted != 1)}" + (f", {copied} copied unchanged" if copied else "")
 
 
 def _rule_words(rule: Rule | BlockRule, f: Format) -> str:

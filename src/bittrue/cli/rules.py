@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["file_rule", "rules"]
 
 
-def rules(product: str | None, src: str | None, dst: str | None, mode: str | None, as_json_text: bool) -> None:
+def rules(
+    product: str | None, src: str | None, dst: str | None, mode: str | None, saturation: str | None, as_json_text: bool
+) -> None:
     """Print the rows of the rule book, and the whole rule of a cast where one is named."""
     if product is not None and ":" in product:
         product = ascend.parse_target(product).name
@@ -27,7 +29,9 @@ def rules(product: str | None, src: str | None, dst: str | None, mode: str | Non
     rule = None
     if src is not None and dst is not None:
         of = ascend.DEFAULT_PRODUCT if product is None else product
-        rule = ascend.cast_rule(src, dst, "CAST_NONE" if mode is None else mode, of)
+        rule = ascend.cast_rule(src, dst, "CAST_NONE" if mode is None else mode, of, saturation)
+    elif saturation is not None:
+        raise ValueError(f"--saturation {saturation} needs --src and --dst: it is about one cast")
     if as_json_text:
         print_json({"rows": [row.as_dict() for row in rows], "cast": None if rule is None else rule.as_dict()})
         return
@@ -71,6 +75,7 @@ def file_rule(
     source: str,
     target: str,
     mode: str | None,
+    saturation: str | None,
     name: str,
     include: Sequence[str],
     exclude: Sequence[str],
@@ -94,7 +99,8 @@ def file_rule(
             and (not include or any(fnmatch.fnmatchcase(info.name, p) for p in include))
             and not any(fnmatch.fnmatchcase(info.name, p) for p in exclude)
         }
-    casts = [ascend.cast_rule(f, format(name), "CAST_NONE" if mode is None else mode, product) for f in sources]
+    asked = "CAST_NONE" if mode is None else mode
+    casts = [ascend.cast_rule(f, format(name), asked, product, saturation) for f in sources]
     if not casts:
         return Rule(), f"{product}: no floating tensor to convert"
     for cast in casts:
