@@ -483,6 +483,7 @@ ACC = np.concatenate([np.arange(-400, 400), RNG.integers(-40_000, 40_000, 2272)]
         (-3, requantise(ACC, 0.1, -3, 4, full=True), "scale not cut: all 24 bits used"),
         (-3, requantise(ACC, 0.1, -3, 4, relu=True), "ReLU applied"),
         (-3, requantise(ACC, 0.1, 0, 4), "offset forgotten"),
+        (-3, requantise(ACC, 0.1, 3, 4), "offset subtracted"),
     ],
 )
 def test_fixpipe(offset, dump, name):
@@ -504,6 +505,41 @@ def test_fixpipe_scale_rounded_instead_of_cut():
     found = diagnose(acc, requantise(acc, rounded, 0), to="int8", target="ascend:a2", mode="REQ8", quant=word)
     assert found.explained and found.best.rule == "scale rounded instead of cut to 10 bits", str(found)
     assert QuantParam
+
+
+def test_fixpipe_words_per_column_and_a_dump_in_blocks(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    acc = ACC[:40, :60]
+    words = np.array([int(np.float32(s).view(np.uint32)) | 5 << 37 | 1 << 46 for s in 2.0 ** np.arange(-9, -3)] * 10)
+    rows = np.hstack([requantise(acc[:, i : i + 1], 2.0 ** (-9 + i % 6), 5) for i in range(60)])
+    padded = np.zeros((48, 64), np.int8)
+    padded[:40, :60] = rows
+    blocks = np.concatenate([padded[:, :32].ravel(), padded[:, 32:].ravel()])  # 32 bytes are a row of a block
+    np.save("acc.npy", acc)
+    np.save("golden.npy", rows)
+    words.astype("<u8").tofile("words.bin")
+    np.save("words.npy", words.astype(np.uint64))
+    blocks.tofile("dump.bin")
+    found = diagnose(acc, rows, to="int8", target="ascend:a2", mode="VREQ8", quant=words.astype(np.uint64))
+    assert found.best.rule == "Fixpipe as documented"
+    arguments = ["diagnose", "acc.npy", "dump.bin", "--to", "int8", "--target", "ascend:a2", "--mode", "VREQ8"]
+    for given in ("words.bin", "words.npy", ",".join(hex(w) for w in words.tolist())):
+        assert main([*arguments, "--layout", "nz", "--quant", given]) == 0
+        assert "EXPLAINED: Fixpipe as documented (2400 of 2400" in capsys.readouterr().out
+    assert main(["compare", "golden.npy", "dump.bin", "--layout", "NZ"]) == 0
+    assert "PASS" in capsys.readouterr().out
+
+    for more, expected in (
+        (["--quant", "words.bin", "--layout", "NY"], "--layout NY"),
+        (["--quant", "acc.npy", "--layout", "NZ"], "n words of uint64"),
+        (["--quant", "1,2", "--layout", "NZ"], "one word for each of 60 columns"),
+        (["--layout", "NZ"], "VREQ8 reads a word for each column"),
+        (["--quant", "words.bin", "--layout", "NZ", "--mode", "CAST_ROUND"], "not a quantisation mode"),
+    ):
+        assert main([*arguments, *more]) == 2
+        assert expected in capsys.readouterr().err
+    assert main(["compare", "acc.npy", "dump.bin", "--layout", "NZ"]) == 2
+    assert "dump.bin: " in capsys.readouterr().err
 
 
 # --- blocks -----------------------------------------------------------------------------------------------------------
@@ -673,5 +709,17 @@ def test_mistakes(tmp_path, capsys):
         diagnose(x, codes, to="complex64")
     with pytest.raises(ValueError, match="no elements"):
         diagnose(x[:0], codes[:0], to="bfloat16")
+    with pytest.raises(ValueError, match="axis=5 is out of range for 2 dimensions"):
+        diagnose(x, codes, to="bfloat16", scale=np.ones(4), axis=5)
+    for scale in (0, -1, np.nan, [1, 1, 0, 1]):
+        with pytest.raises(ValueError, match="scale must be finite and above zero"):
+            diagnose(x, codes, to="bfloat16", scale=scale, axis=0)
     with pytest.raises(ValueError, match="nan='x'"):
         diagnose(x, codes, to="bfloat16", nan="x")
+
+
+def test_codes_in_a_list_and_a_target_in_capitals():
+    assert diagnose([1.3, 2.7, -3.2], [1, 3, -3], to="int8").best.rule == "nearest_even"
+    x = np.linspace(-3, 3, 64, dtype=np.float32)
+    found = diagnose(x, bt.array(x, "mx9", rounding="floor"), target="AIE:aie2ps")
+    assert found.best.name == "floor (the register's state at kernel entry)"

@@ -6,9 +6,11 @@ import logging
 import os
 from contextlib import suppress
 
-from ..files import INDEX_SUFFIX
+from ..array import Array
+from ..files import INDEX_SUFFIX, load
+from ..formats import Format
 
-__all__ = ["checkpoint_of", "parse_shape", "quiet_cluster"]
+__all__ = ["checkpoint_of", "one_array", "parse_shape", "quiet_cluster", "rows_of"]
 
 
 def checkpoint_of(source: str) -> str:
@@ -35,6 +37,40 @@ def parse_shape(text: str | None) -> tuple[int, ...] | None:
         return tuple(int(part) for part in text.lower().replace("x", ",").split(",") if part.strip())
     except ValueError:
         raise ValueError(f"--shape {text!r} is not a shape; expected sizes such as 64,128") from None
+
+
+def one_array(path: str, format: Format | str | None, shape: tuple[int, ...] | None) -> Array:
+    """Return the one array of a file.
+
+    Raises
+    ------
+    ValueError
+        When there are several, or when it is one of blocks.
+    """
+    named = path.lower().endswith((".npy", ".bin", ".raw"))
+    found = load(path, format=format if named else None, shape=shape)
+    if isinstance(found, dict):
+        if len(found) != 1:
+            raise ValueError(f"{path}: has {len(found)} tensors; --layout NZ takes one matrix")
+        found = next(iter(found.values()))
+    if not isinstance(found, Array):
+        raise ValueError(f"{path}: has format {found.format.name}; --layout NZ takes no block format")
+    return found
+
+
+def rows_of(path: str, layout: str | None, format: Format | str, shape: tuple[int, ...]) -> str | Array:
+    """Return a dump in rows: the file itself, or the matrix of this shape that lies in NZ blocks in it."""
+    if layout is None or layout.upper() == "ND":
+        return path
+    if layout.upper() != "NZ":
+        raise ValueError(f"--layout {layout} must be ND (rows) or NZ (blocks, as Fixpipe writes them)")
+    from ..ascend import nz_to_nd
+
+    try:
+        found: Array = nz_to_nd(one_array(path, format, None).reshape(-1), shape)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    return found
 
 
 def quiet_cluster(scheduler: str | None) -> None:

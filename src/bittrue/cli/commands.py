@@ -52,6 +52,10 @@ SaturationOption = Annotated[
         metavar="STATE",
     ),
 ]
+LayoutOption = Annotated[
+    str | None,
+    typer.Option("--layout", help="Of ACTUAL: ND (default), or NZ, blocks as Fixpipe writes them.", metavar="LAYOUT"),
+]
 SchedulerOption = Annotated[
     str | None,
     typer.Option("--scheduler", help="Spread the work over a Dask cluster: tcp://host:8786.", metavar="ADDRESS"),
@@ -335,6 +339,7 @@ def compare(
     shape: Annotated[
         str | None, typer.Option("--shape", help="Shape of raw files, as 64,128.", metavar="SIZES")
     ] = None,
+    layout: LayoutOption = None,
     third: Annotated[
         str | None, typer.Option(help="double_benchmark: the other implementation's output.", metavar="FILE")
     ] = None,
@@ -385,6 +390,7 @@ def compare(
         third,
         format,
         shape,
+        layout,
         tensor or [],
         html,
         force,
@@ -427,6 +433,7 @@ def diagnose(
     shape: Annotated[
         str | None, typer.Option("--shape", help="Shape of a raw INPUT, as 64,128.", metavar="SIZES")
     ] = None,
+    layout: LayoutOption = None,
     scale: Annotated[float | None, typer.Option(help="The scale that was to be used.", metavar="X")] = None,
     zero_point: Annotated[int | None, typer.Option(help="The zero point likewise.", metavar="N")] = None,
     shift: Annotated[int | None, typer.Option(help="aie: shift of the accumulators.", metavar="N")] = None,
@@ -434,7 +441,13 @@ def diagnose(
     mode: Annotated[
         str | None, typer.Option(help="ascend: quantisation mode of Fixpipe, as REQ8.", metavar="MODE")
     ] = None,
-    quant: Annotated[str | None, typer.Option(help="ascend: its parameter word.", metavar="WORD")] = None,
+    quant: Annotated[
+        str | None,
+        typer.Option(
+            help="ascend: its parameter word; for a mode per column words by comma, or a .bin or .npy of uint64.",
+            metavar="WORD",
+        ),
+    ] = None,
     relu: Annotated[bool, typer.Option("--relu", help="ascend: Fixpipe with ReLU.")] = False,
     json: Json = False,
 ) -> None:
@@ -447,6 +460,7 @@ def diagnose(
         to,
         format,
         shape,
+        layout,
         quant,
         json,
         target=target,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
+
+import numpy as np
 
 from ..diagnosis import Diagnosis, diagnose
 from ..diagnosis.result import percent
-from .arguments import parse_shape
+from .arguments import one_array, parse_shape, rows_of
 from .output import console, print_json, table
 from .progress import Bar
 
@@ -14,14 +17,19 @@ __all__ = ["diagnose_files"]
 
 
 def diagnose_files(
-    source: str, actual: str, to: str | None, format: str | None, shape: str | None, quant: str | None,
-    as_json_text: bool, **options: Any,
+    source: str, actual: str, to: str | None, format: str | None, shape: str | None, layout: str | None,
+    quant: str | None, as_json_text: bool, **options: Any,
 ) -> bool:
     """Diagnose a dump, print the result, and return whether a rule explains it."""
+    sizes, dump = parse_shape(shape), None
+    if layout is not None:
+        if to is None:
+            raise ValueError(f"--layout {layout} needs --to, the format of ACTUAL")
+        dump = rows_of(actual, layout, to, one_array(source, format, sizes).shape)
     with Bar() as bar:
         found = diagnose(
-            source, actual, to, format=format, shape=parse_shape(shape), quant=_word(quant), progress=bar.show,
-            **options,
+            source, actual if dump is None else dump, to, format=format, shape=sizes, quant=_words(quant),
+            progress=bar.show, **options,
         )
     if as_json_text:
         print_json(found.to_dict())
@@ -30,13 +38,24 @@ def diagnose_files(
     return found.explained
 
 
-def _word(text: str | None) -> int | None:
+def _words(text: str | None) -> Any:
+    """Return the parameter word, or an array of several, that text or a file gives."""
     if text is None:
         return None
+    suffix = os.path.splitext(text)[1].lower()
+    if suffix in (".bin", ".raw", ".npy"):
+        found = one_array(text, None if suffix == ".npy" else "uint64", None)
+        if found.format.name not in ("uint64", "int64") or len(found.shape) != 1:
+            raise ValueError(f"--quant {text}: is {found.format.name} of shape {found.shape}; expected n words of uint64")
+        return found.codes.view(np.uint64)
     try:
-        return int(text, 0)
-    except ValueError:
-        raise ValueError(f"--quant {text!r} is no parameter word; expected a number such as 0x7fb03f000000") from None
+        words = [int(part, 0) for part in text.split(",")]
+        return words[0] if len(words) == 1 else np.array(words, np.uint64)
+    except (ValueError, OverflowError):
+        raise ValueError(
+            f"--quant {text!r} is no parameter word; expected a number such as 0x7fb03f000000, several of them by comma, "
+            f"or a .bin or .npy file"
+        ) from None
 
 
 def _print(found: Diagnosis) -> None:

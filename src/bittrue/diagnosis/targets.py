@@ -210,6 +210,7 @@ _FAULTS: tuple[tuple[str, str, frozenset[str]], ...] = (
     ),
     ("scale not cut, one clamp", "two faults", frozenset({"full", "unclamped"})),
     ("offset forgotten", "the offset is not added", frozenset({"no offset"})),
+    ("offset subtracted", "the offset is added with the opposite sign", frozenset({"minus offset"})),
     ("rounds half away from zero", "C's round() instead of rint()", frozenset({"away"})),
     ("cuts instead of rounding", "conversion to an integer in C", frozenset({"trunc"})),
 )
@@ -229,7 +230,8 @@ def _faulty(product: Any, flags: frozenset[str]) -> Callable[[Case], Codes]:
             scale = np.where(x >= 0, scale, np.float32(0))
         with np.errstate(all="ignore"):
             t = np.nan_to_num(x.astype(np.float32) * scale, nan=0.0, posinf=1e9, neginf=-1e9).astype(np.float64)
-        offset = np.zeros_like(offset) if "no offset" in flags else offset
+        if flags & {"no offset", "minus offset"}:
+            offset = -offset if "minus offset" in flags else np.zeros_like(offset)
         if "once" in flags:
             t = t + offset
         if "away" in flags:
