@@ -531,7 +531,7 @@ def test_fixpipe_words_per_column_and_a_dump_in_blocks(tmp_path, monkeypatch, ca
 
     for more, expected in (
         (["--quant", "words.bin", "--layout", "NY"], "--layout NY"),
-        (["--quant", "acc.npy", "--layout", "NZ"], "n words of uint64"),
+        (["--quant", "acc.npy", "--layout", "NZ"], "is not n words of uint64"),
         (["--quant", "1,2", "--layout", "NZ"], "one word for each of 60 columns"),
         (["--layout", "NZ"], "VREQ8 reads a word for each column"),
         (["--quant", "words.bin", "--layout", "NZ", "--mode", "CAST_ROUND"], "not a quantisation mode"),

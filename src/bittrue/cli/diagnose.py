@@ -46,7 +46,7 @@ def _words(text: str | None) -> Any:
     if suffix in (".bin", ".raw", ".npy"):
         found = one_array(text, None if suffix == ".npy" else "uint64", None)
         if found.format.name not in ("uint64", "int64") or len(found.shape) != 1:
-            raise ValueError(f"--quant {text}: is {found.format.name} of shape {found.shape}; expected n words of uint64")
+            raise ValueError(f"--quant {text}: {found.format.name} of shape {found.shape} is not n words of uint64")
         return found.codes.view(np.uint64)
     try:
         words = [int(part, 0) for part in text.split(",")]

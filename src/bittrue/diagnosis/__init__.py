@@ -121,7 +121,7 @@ def diagnose(
         values = np.ascontiguousarray(np.moveaxis(values, actual.axis, -1))
     dump, f = _dump(actual, to, values, mode, quant)
     options = {"shift": shift, "deqscale": deqscale, "mode": mode, "quant": quant, "relu": relu}
-    _check_options(options, target)
+    _check_options(options, target, values)
     rows, scale, zero_point = as_rows(values, scale, zero_point, axis, f.kind != "block")
     case = Case(rows, source, f, scale, zero_point, options)
     search = _Search(case, dump, values.shape, target, nan == "equal", progress)
@@ -227,13 +227,29 @@ def _codes(actual: Any, f: Format, elements: int) -> Codes:
                     "actual", f).codes
 
 
-def _check_options(options: dict[str, Any], target: str | None) -> None:
+def _check_options(options: dict[str, Any], target: str | None, values: Codes) -> None:
     vendor = "" if target is None else target.partition(":")[0].casefold()
     for name, owner in (("shift", "aie"), ("deqscale", "ascend"), ("quant", "ascend"), ("mode", "ascend")):
         if options[name] is not None and vendor != owner:
             raise ValueError(f"{name}={options[name]!r} is for target '{owner}:...', not for target={target!r}")
     if options["quant"] is not None and options["mode"] is None:
         raise ValueError("quant= needs mode=, the quantisation mode, such as 'REQ8'")
+    if options["mode"] is not None:
+        _check_fixpipe(options, str(target), values)
+
+
+def _check_fixpipe(options: dict[str, Any], target: str, acc: Codes) -> None:
+    """Refuse what Fixpipe would: the rules that are tried say only that they do not apply."""
+    from ..ascend import fixpipe, parse_target, quant_mode
+
+    try:
+        quant_mode(options["mode"])
+    except ValueError:
+        raise ValueError(
+            f"mode={options['mode']!r} is not a quantisation mode of Fixpipe, such as 'REQ8'; for a cast leave it out, "
+            f"since every mode is tried"
+        ) from None
+    fixpipe(acc[:1], options["mode"], options["quant"], options["relu"], parse_target(target))
 
 
 # --- search -----------------------------------------------------------------------------------------------------------
@@ -388,7 +404,8 @@ class _Search:
 
     def _notes(self, case: Case, complete: bool) -> list[str]:
         notes = []
-        untested = self._facts.untested(case.to) if case.to.kind != "block" and not case.options.get("quant") else []
+        cast = case.to.kind != "block" and case.options.get("quant") is None
+        untested = self._facts.untested(case.to) if cast else []
         if untested:
             notes.append("the input does not test: " + "; ".join(untested))
         with np.errstate(invalid="ignore"):
