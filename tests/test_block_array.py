@@ -88,6 +88,31 @@ def test_what_slicing_refuses() -> None:
         bt.BlockArray(a.codes, "int8")
 
 
+def test_values_are_compared_as_in_numpy() -> None:
+    a = bt.array([[1.0, -2.0, 0.0]], "mx9")
+    assert (a == [1, 2, 0]).tolist() == [[True, False, True]]
+    assert (a != bt.array([1.0, 2.0, 0.0], "bfloat16")).tolist() == [[False, True, False]]
+    assert (a == bt.array([[1.0, -2.0, 0.0]], "mx4")).all()
+
+
+def test_what_an_array_of_blocks_refuses() -> None:
+    codes = bt.encode(np.ones(40), "mx9")
+    assert bt.BlockArray(codes, "mx9", 40).shape == bt.BlockArray(codes, "mx9", [40]).shape == (40,)
+    checks = [
+        (lambda: bt.BlockArray(codes, "mx9", (-40,)), r"shape=\(-40,\) must be whole numbers .*none below 0"),
+        (lambda: bt.BlockArray(codes, "mx9", (40.0,)), r"shape=\(40\.0,\) must be whole numbers"),
+        (lambda: bt.BlockArray.frombytes(b"", "mx9", (-1,)), r"shape=\(-1,\) must be whole numbers"),
+        (lambda: bt.BlockArray(codes, "mx9", (40,), axis=0.5), r"axis=0\.5 is out of range for 1 dimensions"),
+        (lambda: bt.BlockArray(codes, "mx9", scale=2.0), r"scale=2\.0: mx9 has no scale of the whole tensor"),
+        (lambda: bt.BlockArray(np.zeros(9, np.uint8), "nvfp4", scale="a"), "scale='a' must be one positive number"),
+    ]
+    for make, message in checks:
+        with pytest.raises(ValueError, match=message):
+            make()
+    with pytest.raises(TypeError, match="index True: blocks are indexed by slices and integers only"):
+        bt.array(np.ones((2, 16)), "mx9")[True]
+
+
 def test_images_of_the_wrong_size() -> None:
     with pytest.raises(ValueError, match="17 bytes, which are not whole blocks of mx9"):
         bt.BlockArray.frombytes(bytes(17), "mx9")

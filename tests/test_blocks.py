@@ -499,6 +499,76 @@ def test_pieces_cover_the_block() -> None:
         assert bits == list(range(8 * fmt.block_bytes)), fmt.name
 
 
+WHOLE = np.arange(-20.0, 28.0)  # three blocks of 16: every format with six fraction bits holds these exactly
+
+
+@pytest.mark.parametrize("order", "<>=")
+@pytest.mark.parametrize("name", ["mx9", "mx9_am027", "bfp16ebs16"])
+def test_values_in_any_byte_order(name: str, order: str) -> None:
+    """What goes in with foreign bytes comes out as the same numbers, and so does what is asked for in them."""
+    for kind in ("f2", "f4", "f8", "i2", "i8"):
+        x = WHOLE.astype(order + kind)
+        found = bt.quantize(x, name)
+        assert found.tolist() == WHOLE.tolist() and found.dtype.isnative
+        assert bt.quantize(x[:41], name).tolist() == WHOLE[:41].tolist()
+        if kind[0] == "f":
+            back = bt.decode(bt.encode(x, name), name, order + kind)
+            assert back.dtype == np.dtype(order + kind) and back.tolist() == WHOLE.tolist()
+
+
+def test_where_results_may_go() -> None:
+    for size in (48, 41):  # whole blocks, and a last one that is not full
+        y = (WHOLE[:size] / 3).astype(np.float32)
+        wanted = bt.quantize(y.copy(), "mx6").tolist()
+        assert bt.quantize(y, "mx6", out=y) is y and y.tolist() == wanted
+    y = np.ones((4, 20), np.float32)
+    assert bt.quantize(y, "mx6", axis=0, out=y) is y and (y == 1).all()
+    y, codes, frozen = np.ones(64, np.float32), bt.encode(WHOLE, "mx9"), np.ones(48, np.float32)
+    frozen.setflags(write=False)
+    shared = np.frombuffer(bytearray(192), np.uint8)
+    refused = [
+        (lambda: bt.quantize(y[:48], "mx9", out=y[16:]), "out overlaps the input"),
+        (lambda: bt.encode(y[:16], "mx9", out=y.view(np.uint8)[:18]), "out overlaps the input"),
+        (lambda: bt.decode(shared[:54], "mx9", out=shared.view(np.float32)), "out overlaps the input"),
+        (lambda: bt.quantize(WHOLE.astype("f4"), "mx9", out=frozen), "out is read-only"),
+        (lambda: bt.decode(codes, "mx9", out=frozen), "out is read-only"),
+        (lambda: bt.decode(codes, "mx9", out=np.ones(47, np.float32)), r"out has shape \(47,\).* expected \(48,\)"),
+        (lambda: bt.decode(codes, "mx9", np.complex128), "dtype=complex128 cannot hold the values of mx9"),
+        (lambda: bt.decode(codes, "mx9", np.int64), "dtype=int64 cannot hold the values of mx9"),
+    ]
+    for make, message in refused:
+        with pytest.raises(ValueError, match=message):
+            make()
+    for make in (bt.quantize, bt.encode):
+        with pytest.raises(TypeError, match="out must be a NumPy array, not list"):
+            make(WHOLE, "mx9", out=[1])
+    with pytest.raises(TypeError, match="out must be a NumPy array, not list"):
+        bt.decode(codes, "mx9", out=[1])
+
+
+def test_results_of_lists_are_those_of_float64() -> None:
+    x = [2.0**130, 1.0]  # beyond float32: counts as its largest value, whose neighbour below in mx9 is 127/64 * 2**127
+    assert bt.quantize(x, "mx9").dtype == np.float64
+    assert bt.quantize(x, "mx9").tolist() == [127 * 2.0**121, 0.0]
+
+
+def test_the_usual_scale_of_a_tensor() -> None:
+    """The largest magnitude over 6 * 448, always a positive float32."""
+    scale = bt.blocks.tensor_scale
+    assert scale(np.float64([-2688 * 3, 1])) == 3
+    assert scale([]) == scale(np.zeros(3)) == 1
+    assert scale([1e-45]) == np.float32(2.0**-149)
+    assert scale([1e300]) == np.float32(float(np.finfo(np.float32).max) / 2688)
+    assert scale(np.array([2688, -5376], ">f2")) == 2
+    for bad in (np.inf, np.nan):
+        with pytest.raises(ValueError, match="x has an Inf or a NaN"):
+            scale([1, bad])
+    with pytest.raises(ValueError, match="scale='x' must be one positive number"):
+        bt.encode(WHOLE, "nvfp4", scale="x")
+    with pytest.raises(ValueError, match=r"scale=1e\+39 is not a float32; the nearest is np.float32\(inf\)"):
+        bt.encode(WHOLE, "nvfp4", scale=1e39)
+
+
 # --- theory -----------------------------------------------------------------------------------------------------------
 
 

@@ -13,7 +13,7 @@ from ..formats import Format, format
 from ..kinds.block import BlockFormat, BlockRule
 from ..packing import as_bytes
 from ..rounding import Rounding, Rule
-from .codec import decode, encode, take_apart
+from .codec import checked_scale, decode, encode, take_apart
 from .layout import from_register, to_register
 
 if TYPE_CHECKING:
@@ -36,8 +36,9 @@ def image_shape(fmt: BlockFormat, shape: tuple[int, ...], axis: int = -1) -> tup
     """
     if not shape:
         raise ValueError(f"shape=() has no axis along which blocks of {fmt.name} could lie")
-    if not -len(shape) <= axis < len(shape):
-        raise ValueError(f"axis={axis} is out of range for {len(shape)} dimensions")
+    if not all(_is_whole(n) and n >= 0 for n in shape):
+        raise ValueError(f"shape={shape!r} must be whole numbers of elements, none below 0")
+    _check_axis(axis, len(shape))
     others = list(shape)
     length = others.pop(axis)
     return (*others, fmt.blocks(length) * fmt.block_bytes)
@@ -54,7 +55,7 @@ class BlockArray:
     codes : ndarray of uint8
         Packed bytes of shape ``image_shape(format, shape, axis)``. Not copied.
     format : BlockFormat or name
-    shape : tuple of int, optional
+    shape : int or tuple of int, optional
         Number of elements along each axis; default: all that the blocks hold.
     axis : int
         Along which the elements of a block lie.
@@ -75,7 +76,7 @@ class BlockArray:
         self,
         codes: ArrayLike,
         format: Format | str,
-        shape: tuple[int, ...] | None = None,
+        shape: int | tuple[int, ...] | None = None,
         axis: int = -1,
         scale: float | None = None,
     ) -> None:
@@ -90,16 +91,15 @@ class BlockArray:
             )
         if shape is None:
             others = list(data.shape[:-1])
-            ndim = data.ndim
-            if not -ndim <= axis < ndim:
-                raise ValueError(f"axis={axis} is out of range for {ndim} dimensions")
-            others.insert(axis % ndim, data.shape[-1] // self._format.block_bytes * self._format.block_size)
+            _check_axis(axis, data.ndim)
+            others.insert(axis % data.ndim, data.shape[-1] // self._format.block_bytes * self._format.block_size)
             shape = tuple(others)
-        wanted = image_shape(self._format, tuple(shape), axis)
+        sizes = _sizes(shape)
+        wanted = image_shape(self._format, sizes, axis)
         if data.shape != wanted:
-            raise ValueError(f"codes have shape {data.shape}; {tuple(shape)} in {self._format.name} takes {wanted}")
-        self._data, self._shape, self._axis = data, tuple(map(int, shape)), axis % len(shape)
-        self._scale = scale
+            raise ValueError(f"codes have shape {data.shape}; {sizes} in {self._format.name} takes {wanted}")
+        self._data, self._shape, self._axis = data, tuple(map(int, sizes)), int(axis) % len(sizes)
+        self._scale = None if scale is None else checked_scale(scale, self._format)
 
     # --- what it holds ------------------------------------------------------------------------------------------------
 
@@ -204,7 +204,7 @@ class BlockArray:
             raw = from_register(raw, fmt)
         if shape is None:
             return cls(raw, fmt, None, axis, scale)
-        sizes = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(shape)
+        sizes = _sizes(shape)
         wanted = image_shape(fmt, sizes, axis)
         if raw.size != math.prod(wanted):
             raise ValueError(f"data has {raw.size} bytes; shape {sizes} of {fmt.name} takes {math.prod(wanted)}")
@@ -239,6 +239,14 @@ class BlockArray:
 
         return array(self.exact_values(), format, *args, **more)
 
+    def __eq__(self, other: object) -> Any:
+        """Compare the values with others, element by element, as NumPy does."""
+        return np.equal(self.decode(np.float64), _plain_values(other))
+
+    def __ne__(self, other: object) -> Any:
+        """Compare the values with others, element by element, as NumPy does."""
+        return np.not_equal(self.decode(np.float64), _plain_values(other))
+
     # --- parts --------------------------------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> BlockArray:
@@ -265,7 +273,7 @@ class BlockArray:
         if sum(k is Ellipsis for k in keys) > 1:
             raise IndexError("an index can hold only one ellipsis ('...')")
         for k in keys:
-            if k is not Ellipsis and not isinstance(k, (slice, int, np.integer)):
+            if k is not Ellipsis and not isinstance(k, slice) and not _is_whole(k):
                 raise TypeError(f"index {k!r}: blocks are indexed by slices and integers only")
         at = next((i for i, k in enumerate(keys) if k is Ellipsis), None)
         missing = self.ndim - len(keys) + (at is not None)
@@ -308,10 +316,27 @@ class BlockArray:
         return BlockArray, (self._data, self._format, self._shape, self._axis, self._scale)
 
 
+def _is_whole(n: object) -> bool:
+    return isinstance(n, (int, np.integer)) and not isinstance(n, bool)
+
+
+def _sizes(shape: Any) -> tuple[int, ...]:
+    return (shape,) if np.ndim(shape) == 0 else tuple(shape)
+
+
+def _check_axis(axis: Any, ndim: int) -> None:
+    if not _is_whole(axis) or not -ndim <= axis < ndim:
+        raise ValueError(f"axis={axis!r} is out of range for {ndim} dimensions")
+
+
 def _register(layout: str) -> bool:
     if layout not in _LAYOUTS:
         raise ValueError(f"layout={layout!r} must be one of {', '.join(_LAYOUTS)}")
     return layout == "register"
+
+
+def _plain_values(x: Any) -> Plain:
+    return np.asarray(x.exact_values() if hasattr(x, "exact_values") else x)
 
 
 def _block_format(fmt: object) -> BlockFormat:
@@ -341,4 +366,4 @@ def block_array(
 
         x = as_input(x)
     codes = encode(x, found, rounding, overflow, nan, rule, threads=threads, axis=axis, scale=scale, **others)
-    return BlockArray(codes, found, tuple(x.shape), axis, None if scale is None else float(scale))
+    return BlockArray(codes, found, tuple(x.shape), axis, scale)

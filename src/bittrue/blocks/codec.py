@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from .. import exact_blocks
-from ..arguments import values_of
+from ..arguments import output, quantized_dtype, target_of, values_of
 from ..codec import encode as encode_elements
-from ..formats import FloatFormat, format
+from ..formats import Format, format
 from ..kinds.block import BlockFormat, BlockRule, Nonfinite, ScaledFormat
 from ..rounding import Rule
 from .layout import from_kernel_order, is_kernel_order
 
-__all__ = ["block_rule", "decode", "encode", "quantize", "take_apart", "tensor_scale"]
+__all__ = ["block_rule", "checked_scale", "decode", "encode", "quantize", "take_apart", "tensor_scale"]
 
 Array = np.ndarray[Any, Any]
 
@@ -112,9 +112,10 @@ def encode(
     """
     _refuse(others, fmt)
     how, tensor = block_rule(fmt, rounding, overflow, nan, rule), _tensor(scale, fmt)
-    rows, moved = _rows(x, fmt, tensor, axis)
+    values, source = values_of(x, fmt)
+    rows, moved = _rows(values, source, fmt, tensor, axis)
     shape = (*moved[:-1], fmt.blocks(moved[-1]) * fmt.block_bytes)
-    result = _output(out, shape, np.dtype(np.uint8), rows)
+    result = output(out, shape, np.dtype(np.uint8), None, values)
     flat = result.reshape(-1)
     if rows.dtype == object:
         flat[:] = _exactly(rows, fmt, how, tensor)
@@ -124,7 +125,7 @@ def encode(
         encode_flat(rows.reshape(-1), flat, fmt, how, tensor, threads)
         if not is_kernel_order(fmt):
             flat[:] = from_kernel_order(flat, fmt)
-    return _deliver(result, out)
+    return _delivered(result, result, out)
 
 
 def decode(
@@ -174,15 +175,18 @@ def decode(
     array = np.ascontiguousarray(array)
     length = array.shape[-1] // fmt.block_bytes * fmt.block_size
     axis = _axis(axis, array.ndim)
+    target_of(dtype, fmt)  # raises what cannot hold the values
     target = np.dtype(dtype)
+    shape = [*array.shape[:-1]]
+    shape.insert(axis, length)
+    result = output(out, tuple(shape), target, None, array)
     wide = np.dtype(np.float64 if target.itemsize == 8 or tensor != 1 else np.float32)
-    shape = (*array.shape[:-1], length)
-    direct = target == wide and axis == array.ndim - 1 and _serves(out, shape, wide)
-    found = out if out is not None and direct and not np.may_share_memory(out, array) else np.empty(shape, wide)
+    direct = target == wide and axis == array.ndim - 1
+    found = result if direct else np.empty((*array.shape[:-1], length), wide)
     from .plans import decode_flat
 
     decode_flat(array.reshape(-1), found.reshape(-1), fmt, tensor, threads)
-    return found if found is out else _as_values(found, target, axis, out)
+    return _delivered(found if direct else np.moveaxis(_converted(found, target), -1, axis), result, out)
 
 
 def quantize(
@@ -208,27 +212,23 @@ def quantize(
     """
     _refuse(others, fmt)
     how, tensor = block_rule(fmt, rounding, overflow, nan, rule), _tensor(scale, fmt)
-    rows, moved = _rows(x, fmt, tensor, axis)
-    source = getattr(x, "dtype", rows.dtype)
-    dtype = np.dtype(source) if getattr(source, "name", "") in ("float16", "bfloat16", "float64") else np.dtype("f4")
-    if np.dtype(source).kind in "iub" and np.dtype(source).itemsize > 2:
-        dtype = np.dtype(np.float64)
-    length, ndim = moved[-1], len(moved)
-    place = _axis(axis, ndim)
-    whole = place == ndim - 1 and length % fmt.block_size == 0
-    in_place = whole and dtype == np.float32 and _serves(out, moved, dtype)
+    values, source = values_of(x, fmt)
+    rows, moved = _rows(values, source, fmt, tensor, axis)
+    dtype = quantized_dtype(values, source, fmt)
+    result = output(out, values.shape, dtype, None, None if out is x else values)
+    length, place = moved[-1], _axis(axis, len(moved))
+    direct = dtype == np.float32 and place == len(moved) - 1 and length == rows.shape[-1]
     if rows.dtype != object and tensor == 1 and dtype != np.float64:
-        found = out if in_place else np.empty((*moved[:-1], rows.shape[-1]), np.float32)
-        assert found is not None
+        found = result if direct else np.empty((*moved[:-1], rows.shape[-1]), np.float32)
         from .plans import quantize_flat
 
         quantize_flat(rows.reshape(-1), found.reshape(-1), fmt, how, threads)
     else:
         codes = encode(x, fmt, rule=how, threads=threads, scale=scale, axis=axis)
         found = decode(codes, fmt, np.float64 if dtype == np.float64 or tensor != 1 else np.float32, scale=scale)
-    if in_place and found is out:
-        return found
-    return _as_values(found[..., :length], dtype, place, out)
+    if found is result:
+        return _delivered(found, result, out)
+    return _delivered(np.moveaxis(_converted(found[..., :length], dtype), -1, place), result, out)
 
 
 def tensor_scale(x: Any, fmt: BlockFormat | str = "nvfp4") -> np.float32:
@@ -242,8 +242,12 @@ def tensor_scale(x: Any, fmt: BlockFormat | str = "nvfp4") -> np.float32:
     found = format(fmt)
     if not isinstance(found, ScaledFormat) or not found.tensor_scale:
         raise ValueError(f"fmt={found.name!r} has no scale of the whole tensor")
-    amax = np.max(np.abs(np.asarray(x, np.float32)), initial=0)
-    return np.float32(amax / np.float64(float(found.max))) if amax > 0 else np.float32(1)
+    values, _ = values_of(x, found)
+    amax = float(np.max(np.abs(values.astype(np.float64)), initial=0))
+    if not math.isfinite(amax):
+        raise ValueError("x has an Inf or a NaN, of which there is no scale")
+    amax = min(amax, float(np.finfo(np.float32).max))  # as `encode` takes what is beyond
+    return max(np.float32(amax / float(found.max)), np.finfo(np.float32).smallest_subnormal) if amax else np.float32(1)
 
 
 def take_apart(codes: Array, fmt: BlockFormat) -> tuple[Array, Array, Array]:
@@ -271,16 +275,21 @@ def _refuse(others: dict[str, Any], fmt: BlockFormat) -> None:
 
 
 def _tensor(scale: Any, fmt: BlockFormat) -> float:
-    if scale is None:
-        return 1.0
+    return 1.0 if scale is None else checked_scale(scale, fmt)
+
+
+def checked_scale(scale: Any, fmt: BlockFormat) -> float:
+    """Return the scale of a whole tensor, or raise `ValueError` for what is none."""
     if not isinstance(fmt, ScaledFormat) or not fmt.tensor_scale:
         raise ValueError(f"scale={scale!r}: {fmt.name} has no scale of the whole tensor")
     value = np.asarray(scale)
-    if value.size != 1 or not math.isfinite(float(value)) or float(np.float32(value)) <= 0:
+    if value.size != 1 or value.dtype.kind not in "fiu" or not 0 < float(value.reshape(())) < math.inf:
         raise ValueError(f"scale={scale!r} must be one positive number, a float32")
-    if np.float32(value) != value:
-        raise ValueError(f"scale={scale!r} is not a float32; the nearest is {np.float32(value)!r}")
-    return float(value)
+    with np.errstate(over="ignore", under="ignore"):
+        nearest = value.astype(np.float32).reshape(())
+    if nearest != value:
+        raise ValueError(f"scale={scale!r} is not a float32; the nearest is {nearest[()]!r}")
+    return float(nearest)
 
 
 def _axis(axis: Any, ndim: int) -> int:
@@ -289,9 +298,10 @@ def _axis(axis: Any, ndim: int) -> int:
     return int(axis) % ndim
 
 
-def _rows(x: Any, fmt: BlockFormat, tensor: float, axis: int) -> tuple[Array, tuple[int, ...]]:
+def _rows(
+    array: Array, source: Format | None, fmt: BlockFormat, tensor: float, axis: int
+) -> tuple[Array, tuple[int, ...]]:
     """Return float32, bfloat16 or exact values, blocks along the last axis and padded; and the shape before padding."""
-    array, source = values_of(x, fmt)
     if array.ndim == 0:
         raise ValueError(f"x has no axis along which blocks of {fmt.name} could lie")
     array = np.moveaxis(array, _axis(axis, array.ndim), -1)
@@ -321,52 +331,22 @@ def _exact_values(array: Array) -> Array:
     return found.reshape(array.shape)
 
 
-def _output(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any], source: Array) -> Array:
-    if out is None:
-        return np.empty(shape, dtype)
-    if not isinstance(out, np.ndarray):
-        raise TypeError(f"out must be a NumPy array, not {type(out).__name__}")
-    if out.shape != shape or out.dtype != dtype:
-        raise ValueError(f"out has shape {out.shape} and dtype {out.dtype}; expected {shape} and {dtype}")
-    if not out.flags.writeable:
-        raise ValueError("out is read-only")
-    if source.dtype != object and np.may_share_memory(out, source) and np.shares_memory(out, source):
-        raise ValueError("out overlaps the input; pass separate memory")
-    return out if out.flags.c_contiguous else np.empty(shape, dtype)
-
-
-def _serves(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
-    """Whether a kernel may write into `out` itself."""
-    return (
-        isinstance(out, np.ndarray)
-        and out.dtype == dtype
-        and out.shape == shape
-        and out.flags.c_contiguous
-        and out.flags.writeable
-    )
-
-
-def _deliver(result: Array, out: Array | None) -> Array:
+def _delivered(found: Array, result: Array, out: Array | None) -> Array:
+    """Return what was found: in `out` where given, else in `result`, which has its shape and dtype."""
+    if found is not result:
+        np.copyto(result, found)
     if out is None or out is result:
         return result
     np.copyto(out, result)
     return out
 
 
-def _as_values(found: Array, dtype: np.dtype[Any], axis: int, out: Array | None) -> Array:
-    """Convert float32 or float64 to `dtype` with one rounding and put the axis of the elements in its place."""
-    if found.dtype != dtype:
-        target = format(dtype)
-        if not isinstance(target, FloatFormat) or target.name not in ("float16", "bfloat16", "float32", "float64"):
-            raise ValueError(f"dtype={dtype} cannot hold values of blocks; use float32, float64, float16 or bfloat16")
-        found = np.asarray(encode_elements(found, target, overflow="infinity")).view(dtype)
-    found = np.moveaxis(found, -1, axis)
-    if out is None:
-        return np.ascontiguousarray(found)
-    if out.shape != found.shape or out.dtype != found.dtype:
-        raise ValueError(f"out has shape {out.shape} and dtype {out.dtype}; expected {found.shape} and {found.dtype}")
-    np.copyto(out, found)
-    return out
+def _converted(found: Array, dtype: np.dtype[Any]) -> Array:
+    """Convert float32 or float64 to `dtype`, in native byte order, with one rounding."""
+    native = dtype.newbyteorder("=")
+    if found.dtype == native:
+        return found
+    return np.asarray(encode_elements(found, format(native), overflow="infinity")).view(native)
 
 
 def _exactly(rows: Array, fmt: BlockFormat, rule: BlockRule, tensor: float) -> Array:
