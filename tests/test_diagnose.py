@@ -719,7 +719,7 @@ def test_mistakes(tmp_path, capsys):
 
 
 def test_codes_in_a_list_and_a_target_in_capitals():
-    assert diagnose([1.3, 2.7, -3.2], [1, 3, -3], to="int8").best.rule == "nearest_even"
+    assert diagnose([1.3, 2.7, -3.2], [1, 3, 0xFD], to="int8").best.rule == "nearest_even"
     x = np.linspace(-3, 3, 64, dtype=np.float32)
     found = diagnose(x, bt.array(x, "mx9", rounding="floor"), target="AIE:aie2ps")
     assert found.best.name == "floor (the register's state at kernel entry)"

@@ -223,8 +223,9 @@ def _codes(actual: Any, f: Format, elements: int) -> Codes:
             return raw.view(f.storage.newbyteorder("<")).astype(f.storage, copy=False)
         unit = "bytes" if f.bits < 8 or f.storage.itemsize > 1 else "elements"
         raise ValueError(f"actual has {data.size} {unit}; {elements} elements of {f.name} take {size} bytes")
-    return as_array(data if data.dtype.kind != "i" or f.storage.kind == "i" else data.view(f"u{data.itemsize}"),
-                    "actual", f).codes
+    if isinstance(actual, np.ndarray):  # of a list, the dtype means nothing
+        actual = data if data.dtype.kind != "i" or f.storage.kind == "i" else data.view(f"u{data.itemsize}")
+    return as_array(actual, "actual", f).codes
 
 
 def _check_options(options: dict[str, Any], target: str | None, values: Codes) -> None:

@@ -28,13 +28,10 @@ _AIE = {
 def block_candidates(case: Case, target: str | None) -> Iterator[Candidate]:
     """Yield rules in the given reading of the bytes, then every other reading with the usual rules."""
     from ..kinds.block import BlockOverflow, ScaledFormat, ScaleRule, SharedExponentFormat
+    from .targets import check_target
 
-    if target is not None:
-        from .targets import check_target
-
-        check_target(target)
     f: Any = case.to
-    aie = target is not None and target.startswith("aie")
+    aie = target is not None and check_target(target)[0] == "aie"
     modes = list(_AIE.items()) if aie else [(m.value, m) for m in (Rounding.nearest_even, *_others())]
     for variant, what, about, prior in _readings(f):
         for k, (label, mode) in enumerate(modes):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import along
 from ..codes import is_nan
 from ..formats import FloatFormat, Format, TaperedFormat
 
@@ -59,18 +60,14 @@ def as_rows(x: Codes, scale: Any, zero_point: Any, axis: int, fold: bool) -> tup
     """Return input, scale and zero point as [rows, columns]; with `fold`, one axis becomes several rows."""
     shape = x.shape
     columns = math.gcd(x.size, _FOLD) if x.ndim < 2 and fold else x.size if x.ndim < 2 else shape[-1]
+    if scale is not None and not (np.isfinite(scale) & (np.asarray(scale) > 0)).all():
+        raise ValueError("scale must be finite and above zero")
     parts = []
     for value, name in ((scale, "scale"), (zero_point, "zero_point")):
         if value is None or np.ndim(value) == 0:
             parts.append(value if value is None else np.asarray(value)[()])
             continue
-        found = np.asarray(value)
-        if found.ndim == 1 and x.ndim > 1:
-            along = [1] * x.ndim
-            if found.size != shape[axis]:
-                raise ValueError(f"{name} has {found.size} elements; axis {axis} of the input has {shape[axis]}")
-            along[axis] = found.size
-            found = found.reshape(along)
+        found = along(value, x, axis, name, None)
         parts.append(np.ascontiguousarray(np.broadcast_to(found, shape)).reshape(-1, columns))
     return x.reshape(-1, columns), parts[0], parts[1]
 
