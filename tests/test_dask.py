@@ -67,12 +67,22 @@ def test_nothing_is_computed_before_it_is_asked_for() -> None:
     assert lazy.chunks == ((2, 2), (32, 32))
 
 
+def test_rules_that_raise_are_asked_only_about_the_values() -> None:
+    x = np.float32([1, 0.25])
+    lazy = bdask.quantize(da.from_array(x, chunks=1), "float8_e8m0fnu", overflow="raise")
+    assert equal(lazy, x)
+    with pytest.raises(OverflowError):
+        bdask.quantize(da.zeros(2, chunks=1), "float8_e8m0fnu", overflow="raise").compute()
+
+
 def test_mistakes() -> None:
     x = da.ones((4, 32), chunks=2)
     with pytest.raises(TypeError, match="ndarray"):
         bdask.quantize(np.ones(3), "int8")
     with pytest.raises(ValueError, match="stochastic"):
         bdask.encode(x, "int8", "stochastic")
+    with pytest.raises(ValueError, match="stochastic"):
+        bdask.quantize(x * 1j, "complex32", "stochastic")
     with pytest.raises(ValueError, match="axis=2"):
         bdask.encode(x, "mx9", axis=2)
     with pytest.raises(ValueError, match="out="):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import codec
-from .formats import ComplexFormat, Format
+from .formats import Format
 from .formats import format as _format
 from .kinds.block import BlockFormat
 from .rounding import Rounding, make_rule
@@ -61,7 +61,9 @@ def quantize(x: da.Array, format: Format | str, *args: Any, axis: int = -1, **op
     fmt = _checked(x, format, args, options)
     x = _whole_blocks(x, fmt, axis)
     run = partial(_run, codec.quantize, format=fmt, args=args, options={**options, "axis": axis, "threads": 1})
-    return x.map_blocks(run, dtype=_sample(run, x).dtype, meta=np.empty((0,) * x.ndim, _sample(run, x).dtype))
+    sample = (1,) * x.ndim if isinstance(fmt, BlockFormat) else (0,)  # nothing that a rule could refuse
+    dtype = run(np.zeros(sample, x.dtype)).dtype
+    return x.map_blocks(run, dtype=dtype, meta=np.empty((0,) * x.ndim, dtype))
 
 
 def encode(x: da.Array, format: Format | str, *args: Any, axis: int = -1, **options: Any) -> da.Array:
@@ -114,12 +116,6 @@ def _run(function: Any, x: Any, *, format: Format, args: tuple[Any, ...], option
     return np.asarray(function(np.asarray(x), format, *args, **options))
 
 
-def _sample(run: Any, x: da.Array) -> np.ndarray[Any, Any]:
-    """Return what becomes of one element: it tells the dtype."""
-    found: np.ndarray[Any, Any] = run(np.zeros((1,) * x.ndim, x.dtype))
-    return found
-
-
 def _checked(x: Any, format: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Format:
     if not isinstance(x, da.Array):
         raise TypeError(f"x must be a dask array, not {type(x).__name__}; for NumPy arrays take bittrue's functions")
@@ -134,7 +130,7 @@ def _checked(x: Any, format: Any, args: tuple[Any, ...], options: dict[str, Any]
     for name in ("scale", "zero_point"):
         if options.get(name) is not None and np.ndim(options[name]):
             raise ValueError(f"{name}= must be one number for dask arrays, not of shape {np.shape(options[name])}")
-    if not isinstance(fmt, (BlockFormat, ComplexFormat)):
+    if not isinstance(fmt, BlockFormat):
         given = {**dict(zip(("rounding", "overflow", "nan", "rule"), args)), **options}
         rule = make_rule(given.get("rule"), rounding=given.get("rounding"))
         if rule.rounding is Rounding.stochastic:
