@@ -572,6 +572,15 @@ def test_mistakes_are_one_clear_line(tmp_path, capsys):
     assert "exists already" in fails(g, g, "--html", g)
 
 
+def test_a_pattern_and_numbers_of_numpy():
+    g, a = {"w*": np.float32([1]), "x": np.float32([2])}, {"w*": np.float32([1]), "x": np.float32([3])}
+    assert [t.name for t in bt.compare(g, a, tensors="w*")] == ["w*"]
+    report = bt.compare(g, a, "ulp", max_ulp=np.int64(1 << 22), kept=np.int64(3))
+    assert report and json.dumps(report.to_dict())
+    assert bt.compare(g, a, "allclose", rtol=np.float32(0.5), atol=None)
+    assert bt.compare(g, a, "mere_mare", threshold=np.float32(1)).to_dict()["passed"]
+
+
 def test_arguments_are_checked():
     x = np.zeros(3, np.float32)
     for wrong in ({"kept": 0}, {"zeros": "what"}, {"standard": "ulp", "max_ulp": -1},

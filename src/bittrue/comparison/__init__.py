@@ -50,7 +50,7 @@ def compare(
     wide_golden: bool = False,
     nan: str = "equal",
     zeros: str = "differ",
-    tensors: Sequence[str] | None = None,
+    tensors: str | Sequence[str] | None = None,
     kept: int = 10,
     progress: Progress | None = None,
     **options: Any,
@@ -79,7 +79,7 @@ def compare(
         Two NaNs are equal always, only if their codes are, or never.
     zeros : {"differ", "equal"}
         Whether +0 and -0 are a mismatch; they are counted apart in any case. Their distance is no ULP.
-    tensors : sequence of str, optional
+    tensors : str or sequence of str, optional
         Names of the tensors to compare; ``*``, ``?`` and ``[..]`` match.
     kept : int
         How many of the first and of the worst mismatches to keep.
@@ -156,7 +156,7 @@ def _check_arguments(nan: str, zeros: str, kept: int, third: Any, chosen: Standa
     for name, value, allowed in (("nan", nan, NAN_RULES), ("zeros", zeros, ZERO_RULES)):
         if value not in allowed:
             raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, allowed))}")
-    if isinstance(kept, bool) or not isinstance(kept, int) or kept < 1:
+    if isinstance(kept, bool) or not isinstance(kept, (int, np.integer)) or kept < 1:
         raise ValueError(f"kept={kept!r} must be a positive integer")
     if chosen.third and third is None:
         raise ValueError(f"standard={chosen.name!r} compares two implementations with the golden data; give third=")

@@ -112,7 +112,7 @@ class Figures:
         Mismatches between a NaN and a number.
     signed_zeros : int
         Elements that are +0 on one side and -0 on the other (mismatches only under ``zeros="differ"``).
-    max_ulp : int or None
+    max_ulp : int
         Largest distance in representable values, NaN left out.
     mean_ulp : float
         Mean over all elements.

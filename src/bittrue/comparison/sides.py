@@ -163,7 +163,7 @@ def _open_file(
 # --- do they fit together? --------------------------------------------------------------------------------------------
 
 
-def select(golden: Side, actual: Side, patterns: Sequence[str] | None = None) -> list[tuple[str, str]]:
+def select(golden: Side, actual: Side, patterns: str | Sequence[str] | None = None) -> list[tuple[str, str]]:
     """Return the names of the tensors to compare, (in golden, in actual).
 
     Raises
@@ -171,6 +171,7 @@ def select(golden: Side, actual: Side, patterns: Sequence[str] | None = None) ->
     ValueError
         When the names differ, with a diff, or no name matches `patterns`.
     """
+    patterns = [patterns] if isinstance(patterns, str) else patterns
     if golden.unnamed and actual.unnamed:
         pairs = [(golden.only.name, actual.only.name)]
     elif golden.unnamed or actual.unnamed:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ..formats import BoolFormat, Format, IntFormat
+import numpy as np
+
+from ..formats import Format
 from ..rounding import suggestion
 from .measure import Criterion, Figures
 
@@ -274,8 +276,8 @@ def _ratio(ours: float, its: float) -> float:
 def _mixed(f: Format, options: Mapping[str, Any]) -> Test:
     _positive(options, "rtol", "atol", "limit")
     given = [options[name] for name in ("rtol", "atol", "limit")]
-    if isinstance(f, (BoolFormat, IntFormat)) or None in given:
-        row, _ = _row(_MIXED, f, "rtol=, atol= and limit=", "mixed_tolerance") if None in given else (given, "")
+    if None in given:
+        row, _ = _row(_MIXED, f, "rtol=, atol= and limit=", "mixed_tolerance")
         given = [own if own is not None else default for own, default in zip(given, row)]
     rtol, atol, limit = map(float, given)
     criteria = (
@@ -367,9 +369,10 @@ def standard(name: str | Standard) -> Standard:
 
 
 def options_of(s: Standard, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a standard with those given put in; raise for one that it does not take."""
+    """Return the options of a standard with those given (not None) put in; raise for one that it does not take."""
     for name in given:
         if name not in s.options:
             takes = ", ".join(s.options) or "none"
             raise ValueError(f"{name}={given[name]!r} is not an option of standard {s.name!r} (it takes: {takes})")
-    return {**s.options, **given}
+    plain = {n: v.item() if isinstance(v, np.generic) else v for n, v in given.items() if v is not None}
+    return {**s.options, **plain}
