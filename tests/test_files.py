@@ -259,6 +259,8 @@ def test_wide_tensors_are_aligned(tmp_path: Path) -> None:
 
 def test_names_selects_tensors(tmp_path: Path) -> None:
     save(tmp_path / "x.npz", {"a": np.zeros(1), "b": np.ones(2)})
+    save(tmp_path / "y.npz", {"a": np.zeros(1), "other": np.ones(2)})
+    assert list(load(tmp_path / "y.npz", names="other")) == ["other"]
     assert list(load(tmp_path / "x.npz", names=["b"])) == ["b"]
     with pytest.raises(FileError, match=r"x\.npz: has no tensor 'B'; did you mean 'b'\?"):
         load(tmp_path / "x.npz", names=["B"])

@@ -102,7 +102,7 @@ def load(
     *,
     format: Format | str | None = None,
     shape: tuple[int, ...] | None = None,
-    names: Iterable[str] | None = None,
+    names: str | Iterable[str] | None = None,
 ) -> Any:
     """Read arrays from a file, with their formats.
 
@@ -114,7 +114,7 @@ def load(
         Required for .bin and .raw. For .npy, the format of codes that the file holds as unsigned or untyped bytes.
     shape : tuple of int, optional
         For .bin and .raw: the logical shape; default one-dimensional.
-    names : iterable of str, optional
+    names : str or iterable of str, optional
         For files of several tensors: which to read.
 
     Returns
@@ -139,7 +139,7 @@ def load(
             if names is not None:
                 raise ValueError(f"names={names!r}: {os.fspath(path)} holds one array without a name")
             return reader.read(reader.names[0])
-        wanted = reader.names if names is None else list(names)
+        wanted = reader.names if names is None else [names] if isinstance(names, str) else list(names)
         for name in wanted:
             reader[name]
         return {name: reader.read(name) for name in wanted}

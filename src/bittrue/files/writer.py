@@ -48,14 +48,14 @@ class AtomicFile:
     def __enter__(self) -> BinaryIO:
         with explained(self.path):
             self.check()
-            folder = os.path.dirname(self._target)
-            if not os.path.isdir(folder):
-                raise FileError(f"{self.path}: the folder {folder} does not exist")
             self._file = open(self._temporary, "xb")
         return self._file
 
     def check(self) -> None:
         """Raise if `path` must not be written."""
+        folder = os.path.dirname(self._target)
+        if not os.path.isdir(folder):
+            raise FileError(f"{self.path}: the folder {folder} does not exist")
         if os.path.isdir(self._target):
             raise FileError(f"{self.path}: is a folder, expected the name of a file")
         if os.path.lexists(self._target):
