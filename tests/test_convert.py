@@ -195,7 +195,7 @@ def test_flushing_inputs_means_the_sources_subnormals(tmp_path: Path, source: st
 def test_threads_change_nothing(tmp_path: Path, threads: int) -> None:
     save(tmp_path / "in.npz", {"w": weights(), "v": weights(5).reshape(-1)[:33]})
     reports = []
-    for count in (None, threads):
+    for count in (None, np.int64(threads)):
         reports.append(convert_file(tmp_path / "in.npz", tmp_path / f"{count}.npz", "hifloat8", threads=count))
     assert reports[0] == reports[1]
     assert (tmp_path / "None.npz").read_bytes() == (tmp_path / f"{threads}.npz").read_bytes()
@@ -390,6 +390,15 @@ def test_unsuitable_threads(tmp_path: Path, threads: object) -> None:
         convert_file(tmp_path / "in.npy", tmp_path / "out.npy", "int8", threads=threads)
 
 
+def test_rules_and_axes_that_are_none(tmp_path: Path) -> None:
+    save(tmp_path / "in.npy", weights())
+    with pytest.raises(TypeError, match=r"rule='floor' must be a bittrue\.Rule"):
+        convert_file(tmp_path / "in.npy", tmp_path / "out.npy", "int8", rule="floor")  # type: ignore[arg-type]
+    for axis in (0.5, "0", None):
+        with pytest.raises(ValueError, match=r"axis=.* must be an integer"):
+            convert_file(tmp_path / "in.npy", tmp_path / "out.npy", "mx9", axis=axis)  # type: ignore[arg-type]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="needs RLIMIT_FSIZE")
 def test_a_full_disk_is_a_clear_error(tmp_path: Path) -> None:
     save(tmp_path / "in.npy", np.zeros(1_000_000, np.float32))
@@ -466,7 +475,7 @@ def test_sharded_output_is_all_or_nothing(tmp_path: Path) -> None:
 
     out = tmp_path / "deep" / "out"
     fails(lambda: convert_file(source, out, "int8", progress=interrupt), KeyboardInterrupt, "^$")
-    assert not out.exists()
+    assert not out.parent.exists()
     fails(lambda: convert_file(source, source.parent, "int8", force=True), FileError, "is part of the source")
     fails(lambda: convert_file(source, tmp_path / "x.npy", "int8"), ValueError, "needs a folder, an index")
     fails(

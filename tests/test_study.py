@@ -10,6 +10,7 @@ import math
 import subprocess
 import sys
 import textwrap
+import warnings
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -303,6 +304,11 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch
     assert page.read_text().count("<svg") == 3 and "layers.0.weight" in page.read_text()
     assert list((tmp_path / "cache" / "bittrue").iterdir()) == []
     assert main(arguments) == 2 and "exists already" in capsys.readouterr().err
+    monkeypatch.setattr("bittrue.cli.study.study", lambda *_, **__: pytest.fail("worked for nothing"))
+    assert main(["study", str(DIGITS), "--html", str(tmp_path / "no" / "r.html")]) == 2
+    assert "does not exist" in capsys.readouterr().err
+    monkeypatch.undo()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert main([*arguments, "--force"]) == 0 and "Pareto front" in capsys.readouterr().out
 
 
@@ -339,8 +345,32 @@ def test_an_unknown_dtype_is_skipped(
     assert (found["source"], found["target"], found["converted"], found["bytes_before"]) == ("F9N", "", False, 8)
 
 
+def test_one_format_big_endian_arrays_and_values_beyond_float32() -> None:
+    x = np.float32([0.3, -1.7, 5])
+    (plain,) = bt.study({"w": x}, "int8").costs
+    assert bt.study({"w": x.astype(">f4")}, ["int8"], threads=np.int64(1)).costs == (plain,)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert sum(bt.study({"w": np.array([1e300, 1.0])}, "bfloat16@none").spread.counts) == 1
+
+
+def test_arrays_are_hashed_only_for_a_journal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(studying._Named, "fingerprint", lambda self: pytest.fail("hashed"))
+    assert bt.study({"w": np.float32([1])}, "int8").tensors == ["w"]
+
+
 def test_mistakes(tmp_path: Path) -> None:
     x = {"w": np.ones(4, np.float32)}
+    for threads in (0, -1, "2"):
+        with pytest.raises(ValueError, match=r"threads=.* must be a positive integer"):
+            bt.study(x, "int8", threads=threads)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="int1 is no format"):
+        bt.study(x, "int1")
+    with pytest.raises(ValueError, match="granularity=None"):
+        bt.study(x, "int8", granularity=None)  # type: ignore[arg-type]
+    save(tmp_path / "empty.npz", {})
+    with pytest.raises(ValueError, match=r"no tensor of floating values \(has no tensors\)"):
+        bt.study(tmp_path / "empty.npz")
     with pytest.raises(ValueError, match=r"include='conv\*' matches no tensor"):
         bt.study(DIGITS, include=["layers*", "conv*"])
     with pytest.raises(ValueError, match="leave no tensor"):

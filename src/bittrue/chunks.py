@@ -13,7 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     from .plans import Plan
 
-__all__ = ["in_chunks", "run_plan", "usable_cpus"]
+__all__ = ["in_chunks", "run_plan", "thread_count", "usable_cpus"]
 
 Array = np.ndarray[Any, Any]
 
@@ -37,6 +37,15 @@ def usable_cpus() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def thread_count(threads: Any) -> int | None:
+    """Return a number of threads as a caller may give it: a positive integer, or None."""
+    if threads is None:
+        return None
+    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
+        raise ValueError(f"threads={threads!r} must be a positive integer")
+    return int(threads)
+
+
 def run_plan(plan: Plan, src: Array, dst: Array, random: Array, threads: int | None) -> None:
     """Run the stages of a plan from `src` to `dst`, flat arrays, with scratch memory of a chunk per thread."""
     in_chunks(partial(_work, plan, src, dst, random), src.size, threads, 1, 64)
@@ -48,9 +57,8 @@ def in_chunks(work: Callable[[int, int], int], n: int, threads: int | None, widt
     `width` says how many elements one of the `n` stands for. Chunks begin at multiples of `step`.
     """
     global _pool
-    if threads is not None and (not isinstance(threads, (int, np.integer)) or threads < 1):
-        raise ValueError(f"threads={threads!r} must be a positive integer")
-    workers = max(1, min(usable_cpus(), n * width // _PER_THREAD) if threads is None else min(int(threads), n))
+    given = thread_count(threads)
+    workers = max(1, min(usable_cpus(), n * width // _PER_THREAD) if given is None else min(given, n))
     if workers == 1:
         return work(0, n)
     if _pool is None:

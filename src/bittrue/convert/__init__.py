@@ -10,9 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import Any
 
+import numpy as np
+
 from .. import exact
 from ..blocks import block_rule
-from ..chunks import usable_cpus
+from ..chunks import thread_count, usable_cpus
 from ..cluster import Cluster, Place
 from ..files import (
     INDEX_SUFFIX,
@@ -31,7 +33,7 @@ from ..files.writer import uninterrupted
 from ..formats import FloatFormat, Format, TaperedFormat
 from ..formats import format as _format
 from ..kinds.block import BlockFormat, BlockRule
-from ..rounding import Rule
+from ..rounding import Rule, make_rule
 from .limits import overflow_limits
 from .report import TensorReport, Totals
 from .work import Conversion, Piece, convert_part, pieces
@@ -122,6 +124,8 @@ def convert(
     """
     fmt = _format(format)
     rule = _rule(fmt, rule)
+    if isinstance(axis, bool) or not isinstance(axis, (int, np.integer)):
+        raise ValueError(f"axis={axis!r} must be an integer")
     if fmt.kind == "complex":
         raise ValueError(f"format={fmt.name!r}: real tensors do not become complex ones")
     with ExitStack() as stack:
@@ -158,7 +162,7 @@ def _rule(fmt: Format, rule: Rule | BlockRule | None) -> Rule | BlockRule:
         return block_rule(fmt, rule=rule)
     if isinstance(rule, BlockRule):
         raise TypeError(f"rule={rule!r} is for block formats, not for {fmt.name}")
-    found = Rule() if rule is None else rule
+    found = make_rule(rule)
     exact.check_rule(found, fmt)
     return found
 
@@ -210,19 +214,21 @@ def _convert_shards(engine: _Engine, reader: ShardedReader, target: str, chosen:
 
 @contextmanager
 def _made(folder: str) -> Iterator[None]:
-    """Make a folder, and remove it again if what follows fails."""
-    made = not os.path.isdir(folder)
+    """Make a folder and those above it, and remove again what was made if what follows fails."""
+    made, above = [], os.path.abspath(folder)
+    while not os.path.isdir(above):
+        made.append(above)
+        above = os.path.dirname(above)
     try:
-        if made:
-            os.makedirs(folder)
-    except OSError as error:
-        raise FileError(f"{folder}: cannot be made a folder: {error.strerror}") from error
-    try:
+        try:
+            os.makedirs(folder, exist_ok=True)
+        except OSError as error:
+            raise FileError(f"{folder}: cannot be made a folder: {error.strerror}") from error
         yield
     except BaseException:
-        if made:
-            with suppress(OSError):
-                os.rmdir(folder)
+        with suppress(OSError):
+            for each in made:
+                os.rmdir(each)
         raise
 
 
@@ -241,9 +247,7 @@ class _Engine:
         cluster: Cluster | None,
         about: tuple[Any, Any],
     ) -> None:
-        if threads is not None and (type(threads) is not int or threads < 1):
-            raise ValueError(f"threads={threads!r} must be a positive integer")
-        self._pool = ThreadPoolExecutor(threads or usable_cpus(), thread_name_prefix="bittrue-convert")
+        self._pool = ThreadPoolExecutor(thread_count(threads) or usable_cpus(), thread_name_prefix="bittrue-convert")
         self._conversion, self._cluster, self._about = conversion, cluster, about
         self._progress, self._done, self._total = progress, 0, total
         self.reports: dict[str, TensorReport] = {}

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..array import Array
-from ..chunks import usable_cpus
+from ..chunks import thread_count, usable_cpus
 from ..cluster import Cluster, Place
 from ..files import open_tensors
 from ..files.base import Path
@@ -37,7 +37,7 @@ DEFAULT_FORMATS = ("hifloat8", "float8_e4m3fn", "mx9", "mx6", "mx4", "mxfp4", "n
 
 def study(
     source: Path | Mapping[str, Any],
-    formats: Iterable[Format | str | Trial] = DEFAULT_FORMATS,
+    formats: Format | str | Trial | Iterable[Format | str | Trial] = DEFAULT_FORMATS,
     *,
     granularity: str = "tensor",
     scale: str = "absmax",
@@ -55,7 +55,7 @@ def study(
     source : path or mapping of names to arrays
         A file as for `bittrue.load`, of which at most 2**24 elements are in memory at a time (larger tensors are read
         again for every format); or NumPy arrays, `bittrue.Array` or torch tensors.
-    formats : iterable of Format, name or text
+    formats : Format, name or text, or iterable of them
         ``"int8@channel"``, ``"int4@group:128@mse"`` give one format a granularity and a choice of scale of its own.
     granularity : str
         What shares a scale: "tensor", "channel" (first axis) or "group:N" (N elements along the other axes as one).
@@ -97,6 +97,8 @@ def study(
     >>> found.worst[0].tensor
     'w'
     """
+    formats = [formats] if isinstance(formats, (Format, str, Trial)) else formats
+    workers = thread_count(threads) or usable_cpus()
     trials = list(dict.fromkeys(parse_trial(f, granularity, scale) for f in formats))
     if not trials:
         raise ValueError("formats is empty: give at least one")
@@ -108,7 +110,8 @@ def study(
         store: _Named | _File
         store = _Named(source) if isinstance(source, Mapping) else stack.enter_context(_File(source))
         chosen, skipped = _choose(store, include, exclude)
-        journal = stack.enter_context(Journal(resume, [store.fingerprint(), [t.label for t in trials], chosen]))
+        about = None if resume is None else [store.fingerprint(), [t.label for t in trials], chosen]
+        journal = stack.enter_context(Journal(resume, about))
         cluster = None if scheduler is None else stack.enter_context(Cluster(scheduler))
         count = _Count(progress, sum(store.elements(name) for name in chosen), len(trials))
         todo = [name for name in chosen if journal.get(name) is None]
@@ -116,7 +119,7 @@ def study(
             assert isinstance(store, _File)
             work = _on_cluster(cluster, store, todo, trials, count)
         else:
-            work = _on_threads(threads or usable_cpus(), store, todo, trials, count)
+            work = _on_threads(workers, store, todo, trials, count)
         results = stack.enter_context(closing(work))
         costs: list[Cost] = []
         spreads: list[Spread] = []
@@ -266,7 +269,7 @@ class _Named:
     name = "tensors"
 
     def __init__(self, tensors: Mapping[str, Any]) -> None:
-        self._tensors = {name: _plain(value) for name, value in tensors.items()}
+        self._tensors = {name: _typed(value) for name, value in tensors.items()}
         self.names = list(self._tensors)
 
     def format(self, name: str) -> str:
@@ -276,38 +279,38 @@ class _Named:
 
     def studied(self, name: str) -> bool:
         """Whether a tensor holds floating values."""
-        try:
-            return isinstance(find_format(self.format(name)), (FloatFormat, TaperedFormat))
-        except ValueError:
-            return False
+        value = self._tensors[name]
+        return isinstance(value, Array) and isinstance(value.format, (FloatFormat, TaperedFormat))
 
     def elements(self, name: str) -> int:
         """Return the number of elements."""
         return int(self._tensors[name].size)
 
-    def _values(self, name: str) -> Plain:
-        value = self._tensors[name]
-        return as_floats(value if isinstance(value, Array) else Array(value, find_format(value.dtype)))
-
     def parts(self, name: str, trials: Sequence[Trial]) -> list[Callable[[], Part]]:
         """Return the work on a tensor, by format."""
-        return _parts(name, self._values(name), self.format(name), trials)
+        return _parts(name, as_floats(self._tensors[name]), self.format(name), trials)
 
     def fingerprint(self) -> object:
         """Return what tells these tensors from others: nothing short of their values."""
         import hashlib
 
-        return {n: hashlib.sha256(self._values(n).data).hexdigest() for n in self.names if self.studied(n)}
+        floats = {n: as_floats(self._tensors[n]) for n in self.names if self.studied(n)}
+        return {n: hashlib.sha256(x.data).hexdigest() for n, x in floats.items()}
 
 
-def _plain(value: Any) -> Any:
+def _typed(value: Any) -> Any:
+    """Return an `Array`, or a NumPy array of a dtype for which there is no format."""
     if isinstance(value, Array):
         return value
     if type(value).__module__.partition(".")[0] == "torch":
         from ..torch import from_torch
 
         return from_torch(value.cpu())
-    return np.asarray(value)
+    array = np.asarray(value)
+    try:
+        return Array(array, find_format(array.dtype))
+    except ValueError:
+        return array
 
 
 def _parts(name: str, x: Plain, source: str, trials: Sequence[Trial]) -> list[Callable[[], Part]]:
@@ -328,6 +331,6 @@ def _choose(store: _File | _Named, include: Any, exclude: Any) -> tuple[list[str
     chosen = [n for n in wanted if store.studied(n)]
     if not chosen:
         some = ", ".join(store.names[:5]) + (", ..." if len(store.names) > 5 else "")
-        why = "no tensor of floating values" if wanted else "include and exclude leave no tensor"
+        why = "no tensor of floating values" if wanted or not store.names else "include and exclude leave no tensor"
         raise ValueError(f"{store.name}: {why} (has {some or 'no tensors'})")
     return chosen, [Skipped(n, store.format(n)) for n in wanted if not store.studied(n)]

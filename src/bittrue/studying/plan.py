@@ -95,12 +95,12 @@ def parse_trial(given: Any, granularity: str = "tensor", scale: str = "absmax") 
         else:
             granularity = option
     fmt = find_format(name)
-    if isinstance(fmt, ComplexFormat) or fmt.kind == "bool":
+    if isinstance(fmt, ComplexFormat) or fmt.kind == "bool" or not fmt.max:  # of 1-bit integers it is 0
         raise ValueError(f"formats: {fmt.name} is no format for real tensors")
     if scale not in SCALES:
         raise ValueError(f"scale={scale!r} is not a choice of scale{suggestion(scale, SCALES)} ({', '.join(SCALES)})")
-    known = granularity in ("tensor", "channel")
-    if not known and not (granularity.startswith("group:") and granularity[6:].isdecimal() and int(granularity[6:])):
+    kind, _, size = granularity.partition(":") if isinstance(granularity, str) else ("", "", "")
+    if granularity not in ("tensor", "channel") and not (kind == "group" and size.isdecimal() and int(size)):
         raise ValueError(
             f"granularity={granularity!r} is none of tensor, channel, group:N (N: elements that share a scale), nor "
             f"a choice of scale ({', '.join(SCALES)})"

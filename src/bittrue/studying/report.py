@@ -102,7 +102,8 @@ class Spread:
         """Count the values of a tensor that comes in parts."""
         fields = np.zeros(256, np.int64)
         for x in parts:
-            patterns = np.ascontiguousarray(x, np.float32).reshape(-1).view(np.uint32)
+            with np.errstate(over="ignore"):  # beyond float32's range, like infinities, is nothing to count
+                patterns = np.ascontiguousarray(x, np.float32).reshape(-1).view(np.uint32)
             fields += np.bincount((patterns >> np.uint32(23)) & np.uint32(255), minlength=256)
         finite = fields[1:255]
         top = int(np.flatnonzero(finite)[-1]) if finite.any() else 0
