@@ -20,6 +20,13 @@ def test_a_pass_returns_the_report():
     assert assert_bit_true(GOLDEN.codes, GOLDEN)
 
 
+def test_packed_blocks_have_the_format_and_shape_of_the_golden_data():
+    golden, device = (bt.array(X[:, :20], "mx9", rounding=mode) for mode in ("nearest_even", "floor"))
+    assert assert_bit_true(golden.codes.copy(), golden).elements == 32 * 32  # with what fills the last blocks
+    with pytest.raises(AssertionError, match="diagnosis: AMBIGUOUS: floor explains all"):
+        assert_bit_true(device.codes, golden, source=X[:, :20])
+
+
 def test_a_failure_says_what_where_and_why(tmp_path):
     page = tmp_path / "report.html"
     with pytest.raises(AssertionError) as caught:

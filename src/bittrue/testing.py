@@ -29,8 +29,8 @@ def assert_bit_true(
     Parameters
     ----------
     actual, golden : array_like, Array, mapping or path
-        In the order of `numpy.testing`. An `actual` without a type of its own (bytes in an array, a raw file) has the
-        format of `golden`.
+        In the order of `numpy.testing`. An `actual` without a type of its own (codes or packed blocks in an array, a
+        raw file) has the format of `golden`.
     standard : str
         As in `bittrue.compare`.
     source : array_like, Array or path, optional
@@ -70,7 +70,7 @@ def assert_bit_true(
     __tracebackhide__ = True
     from .comparison import compare
 
-    options.setdefault("format", _format_of(actual, golden))
+    actual = actual if options.get("format") else _typed(actual, golden)
     report = compare(golden, actual, standard, **options)
     if report.passed:
         return report
@@ -104,22 +104,27 @@ def assert_explained(x: Any, actual: Any, to: Any = None, target: str | None = N
     return found
 
 
-def _format_of(actual: Any, golden: Any) -> Any:
-    """Return the golden data's format where the actual data are codes without a type."""
+def _typed(actual: Any, golden: Any) -> Any:
+    """Return the actual data; codes without a type of their own in the golden data's format."""
     import numpy as np
 
     from .array import Array
+    from .blocks.array import BlockArray
 
-    if isinstance(golden, Array) and isinstance(actual, np.ndarray) and actual.dtype == golden.format.code_dtype:
-        return golden.format
-    return None
+    if isinstance(actual, np.ndarray) and isinstance(golden, (Array, BlockArray)):
+        if actual.dtype == golden.codes.dtype and isinstance(golden, BlockArray):
+            return BlockArray.frombytes(actual, golden.format, golden.shape, golden.axis)
+        if isinstance(golden, Array) and actual.dtype == golden.format.code_dtype:
+            return Array(actual, golden.format)
+    return actual
 
 
 def _diagnosed(source: Any, actual: Any, golden: Any, target: str | None) -> str:
     from .array import Array
+    from .blocks.array import BlockArray
     from .diagnosis import diagnose
 
-    to = golden.format if isinstance(golden, Array) else None
+    to = golden.format if isinstance(golden, (Array, BlockArray)) else None
     try:
         return f"diagnosis: {diagnose(source, actual, to, target)}"
     except ValueError as error:
