@@ -140,6 +140,12 @@ MISTAKES = [
 ]
 
 
+@pytest.mark.parametrize("view", ["nothing", "constructor", "__proto__"])
+def test_an_unknown_view_is_that_of_numbers(page, view):
+    page.open(f"?view={view}")
+    assert page.locator("section[data-view=number]").is_visible() and page.said == []
+
+
 def test_a_mistake_is_said_beside_its_field(page):
     for query, field, text, said, right in MISTAKES:
         page.open(query)

@@ -71,7 +71,7 @@ let turn = 0;
 
 /** Draw the view that the state names. */
 async function show() {
-  const name = VIEWS[get("view")] ? get("view") : "number";
+  const name = Object.hasOwn(VIEWS, get("view")) ? get("view") : "number";
   const view = document.querySelector(`section[data-view="${name}"]`);
   for (const each of document.querySelectorAll("section[data-view]")) each.hidden = each !== view;
   for (const tab of document.querySelectorAll("nav a")) {

@@ -11,14 +11,13 @@ export async function drawFixpipe({ get, set, view }) {
   document.getElementById("relu").checked = asked.relu === "1";
   const change = async (field, text) => {
     try {
-      const changed = await ask("fixpipe", { ...asked, ...current, word: get("word"), [field]: text });
+      const changed = await ask("fixpipe", { ...asked, word: get("word"), [field]: text });
       if (changed) await set({ word: changed.word.hex });
     } catch (error) {
       forgive(view);
       complain(view, error, { shift: "wshift" });
     }
   };
-  const current = { product: asked.product, qmode: get("qmode"), acc: get("acc"), relu: get("relu") };
   view.change = change;
   if (!bound) listen(view);
   const record = await ask("fixpipe", asked);
