@@ -126,15 +126,17 @@ def hif8(value: float, hybrid: bool) -> int:
     return {0x6F: 0x6E, 0xEF: 0xEE, 0x80: 0}.get(c, c)
 
 
-def fixpipe(x: int | float, mode: str, word: int, relu: bool, arch: int) -> int:
-    """The code that one accumulator gives in one mode; `mode` without the V."""
+def fixpipe(x: int | float, mode: str, word: int, relu: bool, arch: int, alpha: int | None = None) -> int:
+    """The code that one accumulator gives in one mode; `mode` without the V, `alpha` the pattern of M2."""
     if mode in ("F322F16", "F322BF16"):
         name = {"F322F16": "half", "F322BF16": "bfloat16_t"}[mode]
-        y = 0.0 if relu and x < 0 else x
+        y = x
+        if relu and x < 0:
+            y = 0.0 if alpha is None else round_to("float", times(x, m1_of(alpha)))
         return code_of(name, saturated(name, round_to(name, y)))
     if mode in ("REQ8", "DEQF16") and arch == 2201 and word >> 36 & 1:
         x = clamp(x >> (word >> 32 & 15) + 1, -32768, 32767)
-    m = m1_of(word) if x >= 0 or not relu else 0.0
+    m = m1_of(word) if x >= 0 or not relu else 0.0 if alpha is None else m1_of(alpha)
     if not relu and isinstance(x, float) and math.isnan(x):
         m = m1_of(word)
     if isinstance(x, int):

@@ -21,12 +21,13 @@ from bittrue.ascend import Choices, cast
 from bittrue.ascend.rulebook import rows
 
 DEFAULT = Choices()
-FIXPIPE = {17, 18, *range(21, 28), 33}  # no cast depends on these: see test_fixpipe.py
+FIXPIPE = {17, 18, *range(21, 28), 33, 35, 36}  # no cast depends on these: see test_fixpipe.py
+NO_CAST = {*FIXPIPE, 34, 37, 38}  # nor on these: see test_dequant.py and test_cube.py
 ALTERNATIVES = [
     (q.name, candidate.value)
     for q in ascend.questions()
     for candidate in q.candidates
-    if candidate.value != q.default and not FIXPIPE & {*q.numbers}
+    if candidate.value != q.default and not NO_CAST & {*q.numbers}
 ]
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import runpy
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import pytest
 
 import bittrue as bt
 from bittrue import ascend
-from bittrue.ascend import QuantParam, matmul
+from bittrue.ascend import Choices, QuantParam, matmul
 from bittrue.matmul import ORDERS
 
 A5, A2 = "Ascend 950PR/950DT", "Atlas A2"
@@ -60,6 +62,85 @@ def test_pairs_that_no_unit_multiplies() -> None:
     fp8, hif8 = bt.array(np.zeros((2, 2)), "float8_e4m3fn"), bt.array(np.zeros((2, 2)), "hifloat8")
     with pytest.raises(ValueError, match=r"^a is fp8_e4m3fn_t and b is hifloat8_t"):
         matmul(fp8, hif8)
+
+
+def test_int4_where_the_devkit_lists_it() -> None:
+    every = Choices(type_matrix="devkit_2026")
+    a, b = bt.array([[-8, 7], [3, -1]], "int4"), bt.array([[-8], [5]], "int4")
+    assert matmul(a, b, product=A2, choices=every).tolist() == [[99], [-29]]
+    with pytest.raises(ValueError, match=r"^type int4x2_t is not supported by Atlas A2"):
+        matmul(a, b, product=A2)
+    with pytest.raises(ValueError, match=r"^a is int4x2_t and b is int4x2_t; the matrix unit of Ascend 950PR"):
+        matmul(a, b)
+    with pytest.raises(ValueError, match=r"^bias=\[1\]: Mmad of int4x2_t and int4x2_t takes none on Atlas A2"):
+        matmul(a, b, [1], product=A2, choices=every)
+
+
+def test_ctrl45_reads_fp8_e4m3fn_as_hifloat8() -> None:
+    on = ascend.Ctrl(bit45=True)
+    finite = np.setdiff1d(np.arange(256), [0x6F, 0xEF, 0x80])
+    codes = np.random.default_rng(8).choice(finite, (2, 40, 40)).astype(np.uint8)
+    e4m3, hif8 = ([bt.Array(c, f) for c in codes] for f in ("float8_e4m3fn", "hifloat8"))
+    want = matmul(*hif8).codes
+    assert np.array_equal(matmul(*e4m3, saturation=on).codes, want)
+    borrowed = [c.view(ml_dtypes.float8_e4m3fn) for c in codes]
+    assert np.array_equal(matmul(*borrowed, saturation=on).codes, want)
+    assert matmul(bt.Array(np.uint8([[0x2E]]), "float8_e4m3fn"), e4m3[0][:1], saturation=on).shape == (1, 40)
+    assert matmul(*(bt.Array(np.uint8([[0x2E]]), "float8_e4m3fn"),) * 2, saturation=on).tolist() == [[14.0 * 14]]
+    e5m2 = [bt.Array(c & 0x7B, "float8_e5m2") for c in codes]
+    small = bt.Array(codes[0] & 0x77, "float8_e4m3fn")
+    for left, right in ((small, e5m2[1]), e5m2, hif8):
+        assert np.array_equal(matmul(left, right, saturation=on).codes, matmul(left, right).codes)
+    with pytest.raises(ValueError, match=r"^saturation asks for CTRL\[45\] = 1, but Atlas A2 has only CTRL\[48\]"):
+        matmul(np.float16([[1]]), np.float16([[1]]), product=A2, saturation=ascend.Ctrl(bit45=True))
+
+
+# --- HF32 -------------------------------------------------------------------------------------------------------------
+
+
+def to_hf32(x: float, fraction_bits: int, ties: str) -> float:
+    """Sign, 8 exponent bits and a fraction: the nearest value, ties as said; beyond the range: Inf."""
+    if x == 0 or not math.isfinite(x):
+        return x
+    exponent = max(math.frexp(x)[1] - 1, -126)
+    unit = Fraction(2) ** (exponent - fraction_bits)
+    whole, rest = divmod(abs(Fraction(x)) / unit, 1)
+    up = rest > Fraction(1, 2) if ties != "cut" else False
+    if rest == Fraction(1, 2):
+        up = {"even": bool(whole & 1), "ties_to_zero": False, "ties_away": True, "cut": False}[ties]
+    value = (whole + up) * unit
+    return math.copysign(math.inf if value >= Fraction(2) ** 128 else float(value), x)
+
+
+def hf32_inputs() -> np.ndarray:
+    """Significands around every kind of tie at 10 and 11 bits, in all kinds of binades."""
+    low = [0, 1, 0x7FF, 0x800, 0x801, 0xFFF, 0x1000, 0x1001, 0x17FF, 0x1800, 0x1801, 0x1FFF]
+    fractions = [top << 13 | bits for top in (0, 1, 2, 511, 1022, 1023) for bits in low]
+    patterns = [e << 23 | f for e in (0, 1, 100, 127, 128, 253, 254) for f in fractions]
+    x = np.array([*patterns, 0x7F800000, 0x7FC00000], np.uint32).view(np.float32)
+    return np.concatenate([x, -x])
+
+
+@pytest.mark.parametrize(("product", "fraction_bits"), [(A5, 10), (A2, 11), ("A3", 11), ("Atlas 200I/500 A2", 11)])
+def test_hf32(product: str, fraction_bits: int) -> None:
+    x = hf32_inputs()
+    cases: list[tuple[Any, str, str]] = [("HF32TransMode::NEAREST_EVEN", "even", "ties_to_zero")]
+    cases += [(ascend.HF32TransMode.NEAREST_ZERO, ties, ties) for ties in ("ties_to_zero", "ties_away", "cut")]
+    for mode, ties, zero in cases:
+        got = ascend.hf32(x, mode, product, choices=Choices(hf32_zero=zero))
+        want = np.float32([to_hf32(float(v), fraction_bits, ties) for v in x])
+        assert np.array_equal(got, want, equal_nan=True) and np.array_equal(np.signbit(got), np.signbit(x)), ties
+    largest = ascend.hf32(np.float32([3.4028235e38]), product=product, choices=Choices(hf32_overflow="largest"))
+    assert largest == np.float32((2 - 2.0**-fraction_bits) * 2.0**127)
+
+
+def test_hf32_in_the_matrix_unit() -> None:
+    a, b = (np.random.default_rng(i).standard_normal((9, 9)).astype(np.float32) for i in (1, 2))
+    for product in (A5, A2):
+        for mode in ascend.HF32TransMode:
+            x, y = (ascend.hf32(v, mode, product) for v in (a, b))
+            assert not np.array_equal(x, a)
+            assert np.array_equal(matmul(a, b, product=product, hf32=mode).codes, matmul(x, y, product=product).codes)
 
 
 def test_int8_at_the_limits() -> None:
@@ -132,6 +213,10 @@ def test_the_bound_covers_every_order(name: str) -> None:
         (lambda x: matmul(x, x, quant="REQ8"), r"acc has dtype float32; mode REQ8 takes accumulators of int32_t"),
         (lambda x: matmul(x, x, quant="QF322F16_PRE"), r"quant_pre is missing"),
         (lambda x: matmul(x, x, product="910A"), r"product='910A': no document describes"),
+        (lambda x: matmul(x, x, hf32="nearest_even"), r"hf32='nearest_even': operands are half and half; HF32 mode is"),
+        (lambda x: matmul(x * np.float32(1), np.float32(x), hf32="even"), r"mode='even' is not a mode of HF32"),
+        (lambda x: ascend.hf32(x), r"x has dtype float16; HF32 is made of float32"),
+        (lambda x: ascend.hf32(np.float32(x), product="910A"), r"product='910A': Atlas training has no HF32; these"),
     ],
 )
 def test_bad_input(call: Any, message: str) -> None:

@@ -124,6 +124,24 @@ def test_every_mode_against_the_transcription(mode: QuantMode, relu: bool) -> No
             same_codes(fixpipe(column, mode, word, relu, arch), want[:, j : j + 1], mode)
 
 
+@pytest.mark.parametrize("mode", [m for m in MODES if not m.info.per_channel], ids=lambda m: m.name)
+def test_every_mode_with_a_leaky_relu(mode: QuantMode) -> None:
+    """M2 for what is below zero; its low bits are cut as those of M1 are."""
+    name = mode.name
+    xs = accumulators("int" if name in INT32 else "float")[::3]
+    x = np.array([xs], np.int32 if name in INT32 else np.float32).T
+    for i, alpha in enumerate((0x3DCCCCCD, 0xBF401FFF, 0x3F800000, 0x00000000)):
+        for arch in ARCHES if name in OF_2201 else (3510,):
+            word = words(True)[(5 * i + 3) % 26] if mode.info.parametrised else 0
+            want = np.array([[expected(v, name, word, True, arch, alpha)] for v in xs], np.uint32)
+            got = fixpipe(x, mode, word if mode.info.parametrised else None, True, arch, alpha=bits(alpha))
+            same_codes(got, want, mode)
+            if mode.info.parametrised:
+                twin = QuantMode["V" + name]
+                many = fixpipe(np.repeat(x, 3, 1), twin, [word] * 3, True, arch, alpha=bits(alpha))
+                same_codes(many, np.repeat(want, 3, 1), twin)
+
+
 def test_modes_are_those_of_the_transcription() -> None:
     """Nothing is tested twice under one name, and no mode is left out."""
     scalar = {m.name for m in MODES if not m.info.per_channel}
@@ -402,6 +420,66 @@ def test_fixpipe_sat() -> None:
         assert fixpipe(x, mode, param, saturation=False).codes.tolist() != [codes]
 
 
+    told = Choices(fixpipe_sat="c_api")
+    for mode, arch, codes in [
+        ("F322F16", 3510, [0x7C00, 0x7FFF]), ("F322F16", 2201, [0x7BFF, 0]), ("F322BF16", 3510, [0x7F7F, 0]),
+        ("F322BF16", 2201, [0x7F7F, 0]), ("QF322F16_PRE", 3510, [0x7C00, 0x7FFF]),
+    ]:  # fmt: skip
+        param = QuantParam(1e33) if mode == "QF322F16_PRE" else None
+        y = fixpipe(np.float32([[3.4e38, np.nan]]), mode, param, product=arch, saturation=False, choices=told)
+        assert y.codes.tolist() == [codes], mode
+
+
+def test_leaky_factor() -> None:
+    """In the place of M1, or after it; a negative M1 shows which sign decides."""
+    x = [8, -8, -20000]
+    for scale, m2, after in ((0.5, [4, -2, -128], [4, -1, -128]), (-0.5, [-4, -2, -128], [-1, 4, 127])):
+        word = QuantParam(scale)
+        for mode, kind in (("REQ8", np.int32), ("VREQ8", np.int32), ("QF322B8_PRE", np.float32)):
+            param = QuantParam([scale] * 3) if mode == "VREQ8" else word
+            for choice, want in (("m2", m2), ("after_scale", after)):
+                choices = Choices(leaky_factor=choice)
+                got = fixpipe(np.array([x], kind), mode, param, True, alpha=0.25, choices=choices)
+                assert got.tolist() == [want], (mode, choice)
+    for choices, want in (
+        (Choices(leaky_factor="after_scale"), [4, -1, -2500]),
+        (Choices(scale_product="exact"), [4, -2, -5000]),
+        (Choices(leaky_factor="after_scale", scale_product="exact"), [4, -1, -2500]),
+    ):
+        half = fixpipe(np.int32([x]), "DEQF16", QuantParam(0.5), True, alpha=0.25, choices=choices)
+        assert half.tolist() == [want]
+    nan = np.float32([[np.nan, -4, 4]])
+    kept = fixpipe(nan, "F322F16", None, True, alpha=0.5, saturation=False).tolist()[0]
+    assert np.isnan(kept[0]) and kept[1:] == [-2, 4]
+    zero = Choices(relu_nan="zero")
+    assert fixpipe(nan, "NoQuant", None, True, alpha=0.5, choices=zero).tolist() == [[0, -2, 4]]
+
+
+def test_clip_relu() -> None:
+    """SetFixPipeClipRelu's example: 0x3c00, the half 1, after DEQF16."""
+    offered = Choices(clip_relu="offered")
+    x = np.int32([[1, 2, 3, -5, 2**31 - 1]])
+    y = fixpipe(x, "DEQF16", QuantParam(0.5), True, clip=1.0, choices=offered)
+    assert y.codes.tolist() == [[0x3800, 0x3C00, 0x3C00, 0x8000, 0x3C00]]
+    f = np.float32([[0.1, 5.999, 6.001, np.inf, np.nan, -1]])
+    for mode, param in (("F322F16", None), ("QF322F16_PRE", QuantParam(1.0))):
+        y = fixpipe(f, mode, param, True, clip=6, saturation=False, choices=offered).to_numpy()[0]
+        assert y[:4].tolist() == [np.float16(0.1), 6, 6, 6] and np.isnan(y[4]) and y[5] == 0
+    with pytest.raises(ValueError, match=r"^clip=6: documents disagree whether NPU architecture 3510 has ClipReLU"):
+        fixpipe(f, "F322F16", None, True, clip=6)
+    for more, message in [
+        ({"mode": "F322F16", "product": 2201}, r"clip=6: no document gives NPU architecture 2201 a ClipReLU"),
+        ({"mode": "F322BF16"}, r"clip=6 limits half results, but mode F322BF16 gives bfloat16"),
+        ({"mode": "F322F16", "relu": False}, r"clip=6 needs a Normal ReLU: relu=True without alpha"),
+        ({"mode": "F322F16", "alpha": 0.5}, r"clip=6 needs a Normal ReLU: relu=True without alpha"),
+        ({"mode": "F322F16", "clip": -6}, r"clip=-6 must be above 0 in half"),
+        ({"mode": "F322F16", "clip": 1e5}, r"clip=100000.0 must be a finite float16"),
+        ({"mode": "F322F16", "clip": "6"}, r"clip='6' must be a number, not str"),
+    ]:
+        with pytest.raises((ValueError, TypeError), match=f"^{message}$"):
+            fixpipe(f, **{"relu": True, "clip": 6, "choices": offered, **more})  # type: ignore[arg-type]
+
+
 def test_deqf16_offset() -> None:
     word = QuantParam(0.5, -3).pack()
     assert run("DEQF16", [5, 2**31 - 1, -5], word) == [2.5, 65504, -2.5]
@@ -486,6 +564,13 @@ F = np.zeros((2, 3), np.float32)
             r"shift=2: mode QF322B8_PRE on NPU architecture 2201",
         ),
         (lambda: fixpipe(X, "REQ8", 0, relu="leaky"), r"relu='leaky' must be True or False"),
+        (lambda: fixpipe(X, "REQ8", 0, alpha=0.1), r"alpha=0.1 needs relu=True: it is the factor of a leaky ReLU"),
+        (lambda: fixpipe(X, "REQ8", 0, True, alpha=1e39), r"alpha=1e\+39 must be a finite float32"),
+        (lambda: fixpipe(X, "REQ8", 0, True, alpha=[0.1]), r"alpha=\[0.1\] must be a number, not list"),
+        (
+            lambda: fixpipe(X, "NoQuant", None, True, alpha=0.1),
+            r"alpha=0.1: mode NoQuant keeps int32 accumulators, which a factor would not",
+        ),
         (lambda: fixpipe(X, "REQ8", 0, layout="NC"), r"layout='NC' must be 'ND' or 'NZ'"),
         (lambda: fixpipe(X, "REQ8", 0, choices="x"), r"choices='x' must be an ascend.Choices"),
         (

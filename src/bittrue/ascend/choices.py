@@ -1,4 +1,4 @@
-"""The open questions of Ascend's types, casts and Fixpipe: one field each, with its default and every candidate."""
+"""The open questions of Ascend's types, casts, matrix unit and Fixpipe: one field each, its default, all candidates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Choices:
     """What to do where Ascend's documents contradict each other or say nothing.
 
     Every field has the documented default; `docs/evidence.md` lists all candidates with their sources. The numbers are
-    those of the list of open questions, which rows of the rule book refer to.
+    those by which rows of the rule book refer to questions.
 
     Raises
     ------
@@ -160,7 +160,7 @@ class Choices:
     )
     offset_signed: bool = question(
         18,
-        "Fixpipe: is the 9-bit offset of QUANT_PRE signed?",
+        "Fixpipe and CastDequant: is the 9-bit offset of QUANT_PRE and DEQSCALE signed?",
         (True, "two's complement, -256 to 255", f"{_DK}, SetDeqScale; s9 in the names of arch 3510"),
         (False, "0 to 511", f"{_FX}; pto-isa 3186c381; the A5 implementation"),
     )
@@ -185,13 +185,13 @@ class Choices:
     )
     m1: str = question(
         24,
-        "Fixpipe: what becomes of the 13 low bits of the scale?",
+        "Fixpipe and CastDequant: what becomes of the 13 low bits of the scale?",
         ("truncate", "they are cut off", f"{_S3}, format (1, 8, 10); {_FX}; pto-isa 3186c381"),
         ("round", "M1 is rounded to nearest even", "no source"),
     )
     m1_subnormal: str = question(
         24,
-        "Fixpipe: what is a subnormal scale?",
+        "Fixpipe and CastDequant: what is a subnormal scale?",
         ("keep", "its value as float32", "no source"),
         ("flush", "zero", "no source"),
         ("raise", "an error", f"{_DK}, Tensor API: forbidden"),
@@ -213,12 +213,49 @@ class Choices:
         "Fixpipe: does the control register decide about overflow and NaN in float outputs?",
         ("ctrl", "as in casts (`saturation=`); DEQF16 always saturates", f"{_DK}, CTRL[48]"),
         ("always", "no: they always saturate", "goldens of pto-isa 3186c381 clip half to +-65504"),
+        (
+            "c_api",
+            "F322F16 on 3510 alone keeps Inf and NaN; F322F16 on 2201 and F322BF16 always saturate; other modes: ctrl",
+            f"{_DK}, asc_copy_l0c2gm for both architectures, which says nothing of the other modes",
+        ),
     )
     deqf16_offset: str = question(
         33,
         "Fixpipe: does (V)DEQF16 add the offset?",
         ("ignored", "no", f"{_S3}, table 1"),
         ("added", "yes: to the half, which is rounded again", _FX),
+    )
+
+    dequant_order: str = question(
+        34,
+        "CastDequant: is the product rounded before the offset is added?",
+        ("rounded_first", "yes, and clamped to nine bits; the sum is clamped to the type", f"{_DK}, A5 implementation"),
+        ("sum", "no: Cast(src * scale + offset), the float32 sum is rounded and clamped once", f"{_DK}, CastDequant"),
+    )
+    leaky_factor: str = question(
+        35,
+        "Fixpipe: what multiplies an accumulator below zero under a leaky ReLU?",
+        ("m2", "M2 alone, in the place of M1", f"{_DK}, ReLU fusion (M2 for negative x) and asc_set_l0c2gm_relu_alpha"),
+        ("after_scale", "M1, and the product below zero then M2; each rounded to float32", "the name; no source"),
+    )
+    clip_relu: str = question(
+        36,
+        "Fixpipe: does NPU architecture 3510 have ClipReLU?",
+        ("refused", "no: only Atlas 200I/500 A2 has", f"{_DK}, SetFixPipeClipRelu.md"),
+        ("offered", "yes, after a Normal ReLU: half results above the limit become it", f"{_DK}, asc_copy_l0c2gm"),
+    )
+    hf32_zero: str = question(
+        37,
+        "Matrix unit: how does HF32 round under NEAREST_ZERO?",
+        ("ties_to_zero", "to nearest, ties toward zero", f"{_DK}, SetHF32TransMode.md and two more pages"),
+        ("ties_away", "to nearest, ties away from zero", f"{_DK}, SetHF32.md of the high-level Matmul, transMode 1"),
+        ("cut", "toward zero", "another reading of SetHF32TransMode.md"),
+    )
+    hf32_overflow: str = question(
+        38,
+        "Matrix unit: what does a float become that HF32 rounds beyond its range?",
+        ("infinity", "Inf", "IEEE 754-2019, 7.4; no source of the vendor"),
+        ("largest", "the largest value of HF32", "no source"),
     )
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The saturation control of Ascend's casts: the bits of the CTRL register and what they decide."""
+"""The CTRL register of Ascend's cores: the bits that change numbers, and what they decide in casts."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from .modes import RoundMode, SaturationMode
 from .products import DEFAULT_PRODUCT, Product
 from .rulebook import Row
 
-__all__ = ["Ctrl", "Saturation", "control_state"]
+__all__ = ["Ctrl", "Saturation", "checked", "control_state"]
 
 
 @dataclass(frozen=True)
 class Ctrl:
-    """Control bits of the vector unit, with their reset values (asc-devkit, SetCtrlSpr and Reg Cast table 5).
+    """Control bits of a core, with their reset values (asc-devkit, SetCtrlSpr and Reg Cast table 5).
 
-    Architecture 3510 (Ascend 950) has all of them, 2201 (A2, A3) bits 48 and 59, the other products none.
+    Architecture 3510 (Ascend 950) has all of them, 2201 (A2, A3) bits 48 and 59, the other products none. The bits of
+    atomic operations (6 to 10) are not modelled.
 
     Attributes
     ----------
@@ -34,6 +35,8 @@ class Ctrl:
         True: bits 48 and 59 decide for every instruction; False: each instruction's own SatMode does.
     sat : bool
         SatMode of the instruction (SAT or NO_SAT), which counts only where bit60 is False. Not part of the register.
+    bit45 : bool
+        Matrix unit: True reads two fp8_e4m3fn_t operands as hifloat8_t. No cast reads it; `matmul` does.
 
     Examples
     --------
@@ -47,6 +50,7 @@ class Ctrl:
     bit59: bool = False
     bit60: bool = True
     sat: bool = True
+    bit45: bool = False
 
     def __post_init__(self) -> None:
         for f in fields(self):
@@ -96,7 +100,7 @@ class Ctrl:
         return cast_rule(src, dst, mode, product, saturation=self).rule
 
 
-_BITS = (48, 50, 53, 59, 60)
+_BITS = (45, 48, 50, 53, 59, 60)
 _RESET = Ctrl()
 
 #: What `saturation=` takes.
@@ -115,7 +119,7 @@ def control_state(saturation: Saturation, product: Product, row: Row, choices: C
         For anything else, and for bits that the product does not have.
     """
     if saturation is None:
-        return _checked(Ctrl(bit48=choices.entry_ctrl == "host_sets_48" and 48 in product.control_bits), product)
+        return checked(Ctrl(bit48=choices.entry_ctrl == "host_sets_48" and 48 in product.control_bits), product)
     if isinstance(saturation, str) and saturation.lower() == "pypto":
         on = choices.pypto_sat_default == "pto" and row.pto_satmode != "OFF"
         saturation = SaturationMode.ON if on else SaturationMode.OFF
@@ -123,17 +127,18 @@ def control_state(saturation: Saturation, product: Product, row: Row, choices: C
         saturation = SaturationMode[saturation.upper()]
     if isinstance(saturation, SaturationMode):
         off = saturation is SaturationMode.OFF
-        return _checked(Ctrl(bit48=off, bit59=off and choices.satmode == "truncation"), product)
+        return checked(Ctrl(bit48=off, bit59=off and choices.satmode == "truncation"), product)
     if isinstance(saturation, bool):
-        return _checked(Ctrl(bit48=not saturation, bit59=not saturation), product)
+        return checked(Ctrl(bit48=not saturation, bit59=not saturation), product)
     if isinstance(saturation, Ctrl):
-        return _checked(saturation, product)
+        return checked(saturation, product)
     raise ValueError(
         f"saturation={saturation!r} must be None, True, False, a SaturationMode ('on', 'off'), 'pypto' or a Ctrl"
     )
 
 
-def _checked(ctrl: Ctrl, product: Product) -> Ctrl:
+def checked(ctrl: Ctrl, product: Product) -> Ctrl:
+    """Return the control state; raise `ValueError` where it needs a bit that the product lacks."""
     changed = [bit for bit in _BITS if getattr(ctrl, f"bit{bit}") != getattr(_RESET, f"bit{bit}")]
     missing = [bit for bit in changed if bit not in product.control_bits]
     if missing:

@@ -14,8 +14,10 @@ from ..array import Array
 from ..records import records
 from ..rounding import Overflow
 from .choices import Choices
-from .control import Saturation
+from .control import Ctrl, Saturation, checked
 from .fixpipe import fixpipe
+from .hf32 import HF32TransMode
+from .hf32 import hf32 as to_hf32
 from .products import DEFAULT_PRODUCT, Product
 from .products import product as find_product
 from .quant import QuantParam
@@ -25,6 +27,9 @@ from .types import Type, require, type_info
 __all__ = ["MatmulReport", "matmul"]
 
 Plain = np.ndarray[Any, Any]
+
+#: What CTRL[45] = 1 makes of two operands of one type (asc-devkit 82b89a15, SetCtrlSpr, table 3).
+_CTRL45 = {"fp8_e4m3fn_t": "hifloat8_t"}
 
 
 class MatmulReport(NamedTuple):
@@ -52,6 +57,9 @@ def matmul(
     relu: bool = False,
     product: str | int | Product = DEFAULT_PRODUCT,
     *,
+    alpha: float | None = None,
+    clip: float | None = None,
+    hf32: HF32TransMode | str | None = None,
     order: str = "sequential",
     block: int = 16,
     overflow: Overflow | str = "raise",
@@ -66,13 +74,16 @@ def matmul(
     Parameters
     ----------
     a, b : array_like or Array of shapes [m, k] and [k, n]
-        int8_t; or half, bfloat16_t or float, both the same; on Ascend 950 also fp8 pairs and hifloat8_t pairs.
+        int8_t; or half, bfloat16_t or float, both the same; on Ascend 950 also fp8 pairs and hifloat8_t pairs; on A2
+        and A3 also int4x2_t, if ``Choices(type_matrix="devkit_2026")`` says that they have it.
     bias : array_like, optional
         Where the accumulators start, [n] or [m, n]: integers, or floats (rounded to float32).
     quant : QuantMode, name or number, or (mode, parameters), optional
         What Fixpipe does with the accumulators; see `fixpipe`. Default: it moves them out as they are.
-    relu, product, layout, saturation, choices, threads
-        As in `fixpipe`.
+    relu, alpha, clip, product, layout, saturation, choices, threads
+        As in `fixpipe`. A `Ctrl` with bit45 as `saturation` reads two fp8_e4m3fn_t operands as hifloat8_t.
+    hf32 : HF32TransMode or name, optional
+        HF32 mode: float operands are rounded to HF32 first, in this mode; see `bittrue.ascend.hf32`.
     order, block
         How float accumulators add, which no document says: "sequential" in k, "blocked" by 16, "pairwise" or "float64"
         (rounded once); see `bittrue.matmul.ordered`. Integers are exact.
@@ -104,18 +115,27 @@ def matmul(
 
     References
     ----------
-    Ascend C API, "Mmad" and "Fused quantisation".
+    Ascend C API, "Mmad", "HF32", "SetCtrlSpr" and "Fused quantisation".
     """
     of = find_product(product)
     arch = architecture(product, "product")
     left, right = _type(a, "a"), _type(b, "b")
     for t in (left, right):
         require(of, t, *(() if choices is None else (choices,)))
-    accumulator = _accumulator(left, right, arch, of)
+    if isinstance(saturation, Ctrl) and checked(saturation, of).bit45 and left is right and left.name in _CTRL45:
+        left = right = require(of, _CTRL45[left.name])
+        a, b = (Array(_codes(operand), left.format) for operand in (a, b))
+    accumulator, takes_bias = _accumulator(left, right, arch, of)
+    if bias is not None and not takes_bias:
+        raise ValueError(f"bias={bias!r}: Mmad of {left} and {right} takes none on {of}")
     x, y = _values(a, left), _values(b, right)
     for name, v in (("a", x), ("b", y)):
         if v.ndim != 2:
             raise ValueError(f"{name} has shape {v.shape}; a matrix is needed")
+    if hf32 is not None:
+        if left.name != "float":
+            raise ValueError(f"hf32={hf32!r}: operands are {left} and {right}; HF32 mode is for float")
+        x, y = (to_hf32(v, hf32, of, choices=choices, threads=threads) for v in (x, y))
     start = _bias(bias, accumulator, (len(x), y.shape[1]))
     if accumulator == "int32_t":
         acc = products.integer(x, y, start, overflow=overflow)
@@ -128,18 +148,22 @@ def matmul(
         raise ValueError(f"quant={mode!r} lacks a mode; give (mode, parameters), such as ('REQ8', {mode!r})")
     chosen = QuantMode.NoQuant if mode is None else quant_mode(mode)
     result = fixpipe(
-        acc, chosen, parameters, relu, of, layout=layout, saturation=saturation, choices=choices, threads=threads
-    )
+        acc, chosen, parameters, relu, of, alpha=alpha, clip=clip, layout=layout, saturation=saturation,
+        choices=choices, threads=threads,
+    )  # fmt: skip
     return result if bound is None else MatmulReport(result, acc, bound)
 
 
 @cache
-def _pairs(arch: int) -> dict[tuple[str, str], str]:
+def _pairs(arch: int) -> dict[tuple[str, str], tuple[str, bool]]:
     rows = records("ascend", "cube_types")
-    return {(r["left"], r["right"]): r["accumulator"] for r in rows if str(arch) in r["archs"].split()}
+    return {
+        (r["left"], r["right"]): (r["accumulator"], r["bias"] == "yes") for r in rows if str(arch) in r["archs"].split()
+    }
 
 
-def _accumulator(left: Type, right: Type, arch: int, of: Product) -> str:
+def _accumulator(left: Type, right: Type, arch: int, of: Product) -> tuple[str, bool]:
+    """Return the type of the accumulators of a pair of operands, and whether a bias can start them."""
     found = _pairs(arch).get((left.name, right.name))
     if found is None:
         have = ", ".join(f"{a} x {b}" for a, b in _pairs(arch))
@@ -153,6 +177,10 @@ def _type(x: Any, name: str) -> Type:
     if not isinstance(x, (np.ndarray, np.generic)):
         raise TypeError(f"{name} is a {type(x).__name__}; give a NumPy array or an Array, whose type is known")
     return type_info(x.dtype)
+
+
+def _codes(x: Any) -> Plain:
+    return np.asarray(x.codes if isinstance(x, Array) else np.asarray(x).view(np.uint8))
 
 
 def _values(x: Any, of: Type) -> Plain:

@@ -29,6 +29,9 @@ class Product:
         What PyPTO calls it: "A5", "A2A3", or "" where PyPTO does not run.
     control_bits : tuple of int
         Bits of the CTRL register that a kernel can set; none: casts always saturate.
+    hf32_bits : int or None
+        Fraction bits of HF32 in the matrix unit; None: it has no HF32. (asc-devkit 82b89a15, HF32.md, gives 10 for
+        Ascend 950; CANN 8.0, ATC parameter allow_hf32, gives 11, as the picture for the others is said to show.)
     casts : bool
         Whether Ascend C offers Cast at all.
     types : tuple of str
@@ -42,6 +45,7 @@ class Product:
     arch: int | None
     generation: str
     control_bits: tuple[int, ...]
+    hf32_bits: int | None
     casts: bool
     types: tuple[str, ...]
     devkit_types: tuple[str, ...]
@@ -66,6 +70,7 @@ def products() -> tuple[Product, ...]:
             arch=int(row["arch"]) if row["arch"] else None,
             generation=row["generation"],
             control_bits=tuple(map(int, row["control_bits"].split())),
+            hf32_bits=int(row["hf32_bits"]) if row["hf32_bits"] else None,
             casts=row["casts"] == "yes",
             types=tuple(row["types"].split()),
             devkit_types=tuple(row["devkit_types"].split()),

@@ -12,7 +12,17 @@ from .choices import Choices
 from .products import Product
 from .quantmodes import SHIFTING, QuantInfo, QuantMode, architecture, quant_mode, require_mode
 
-__all__ = ["BITS", "QuantMode", "QuantParam", "architecture", "quant_mode", "scale_of", "words_of"]
+__all__ = [
+    "BITS",
+    "QuantMode",
+    "QuantParam",
+    "architecture",
+    "as_words",
+    "offset_of",
+    "quant_mode",
+    "scale_of",
+    "words_of",
+]
 
 Words = np.ndarray[Any, Any]
 
@@ -126,7 +136,7 @@ class QuantParam:
         shifts = np.asarray(-1) if shift is None else _integers_of(shift, "shift")
         none = shift is None or shifts.ndim > 0
         _refuse(shifts, (shifts < -none) | (shifts > 16), "shift", "1 to 16, or None", shift)
-        rests = np.asarray(_words(rest, "rest"))
+        rests = np.asarray(as_words(rest, "rest"))
         parts: dict[str, Words] = {
             "scale": scales, "offset": offsets, "signed": signs, "shift": shifts, "rest": rests
         }  # fmt: skip
@@ -292,13 +302,11 @@ class QuantParam:
         """
         number, chosen = architecture(arch), choices or _DEFAULT
         reads = _readable(number, mode, chosen)
-        words = _words(word, "word")
+        words = as_words(word, "word")
         low = 0 if chosen.m1 == "round" else _LOW
         bits = (words & np.uint64(0xFFFFFFFF ^ low)).astype(np.uint32)
         _refuse(words, (bits & _EXPONENT) == _EXPONENT, "word", "one whose M1 is finite", show=hex)
-        offset = _field(words, 37, 9)
-        if chosen.offset_signed:
-            offset = (offset ^ 0x100) - 0x100
+        offset = offset_of(words, chosen)
         shift = np.asarray(np.full(words.shape, -1, np.int64))
         kept = _ALL ^ (0xFFFFFFFF ^ low | 0x1FF << 37 | 1 << 46)
         rest = words & np.uint64(kept)
@@ -328,8 +336,8 @@ def _readable(arch: int, mode: Any, choices: Choices) -> tuple[str, ...]:
     return info.reads(arch, choices)
 
 
-def scale_of(words: Words, choices: Choices = _DEFAULT) -> Words:
-    """Return the factors M1 of words as the device reads them, in float32.
+def scale_of(words: Words, choices: Choices = _DEFAULT, name: str = "quant_pre") -> Words:
+    """Return the factors M1 of words as the device reads them, in float32; errors call the words `name`.
 
     Raises
     ------
@@ -340,13 +348,19 @@ def scale_of(words: Words, choices: Choices = _DEFAULT) -> Words:
     if choices.m1 == "round":
         bits = bits + np.uint32(_LOW >> 1) + (bits >> np.uint32(13) & np.uint32(1))
     bits = bits & np.uint32(0xFFFFFFFF ^ _LOW)
-    _refuse(words, (bits & _EXPONENT) == _EXPONENT, "quant_pre", "a word whose M1 is finite", show=hex)
+    _refuse(words, (bits & _EXPONENT) == _EXPONENT, name, "a word whose M1 is finite", show=hex)
     subnormal = ((bits & _EXPONENT) == 0) & ((bits & _FRACTION) != 0)
     if choices.m1_subnormal == "raise":
-        _refuse(words, subnormal, "quant_pre", "a word whose M1 is not subnormal (m1_subnormal='raise')", show=hex)
+        _refuse(words, subnormal, name, "a word whose M1 is not subnormal (m1_subnormal='raise')", show=hex)
     if choices.m1_subnormal == "flush":
         bits = np.where(subnormal, bits & np.uint32(0x80000000), bits)
     return np.asarray(bits).view(np.float32)
+
+
+def offset_of(words: Words, choices: Choices = _DEFAULT) -> Words:
+    """Return the offsets of words as the device reads them, in int64."""
+    offset = _field(words, 37, 9)
+    return (offset ^ 0x100) - 0x100 if choices.offset_signed else offset
 
 
 def words_of(given: Any, info: QuantInfo, n: int, arch: int, choices: Choices = _DEFAULT) -> Words | None:
@@ -361,7 +375,7 @@ def words_of(given: Any, info: QuantInfo, n: int, arch: int, choices: Choices = 
         raise ValueError(f"quant_pre is missing: mode {name} reads {what}")
     if isinstance(given, QuantParam):
         given = given.pack(arch, info.mode, choices)
-    words = _words(given, "quant_pre")
+    words = as_words(given, "quant_pre")
     if info.per_channel and words.shape != (n,):
         raise ValueError(f"quant_pre has shape {words.shape}; mode {name} takes one word for each of {n} columns")
     if not info.per_channel and words.shape not in ((), (1,)):
@@ -405,7 +419,7 @@ def _flags(value: Any) -> Words:
     return array
 
 
-def _words(value: Any, name: str) -> Words:
+def as_words(value: Any, name: str) -> Words:
     """Return 64-bit words as uint64."""
     # As objects: NumPy makes float64 of a list in which some words need the top bit and others do not.
     array = np.asarray(value, object if isinstance(value, (list, tuple)) else None)

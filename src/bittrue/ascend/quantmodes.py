@@ -14,9 +14,10 @@ from .choices import Choices
 from .modes import RoundMode
 from .products import Product, product, products
 
-__all__ = ["SHIFTING", "QuantInfo", "QuantMode", "architecture", "quant_mode", "require_mode"]
+__all__ = ["CLIPPING", "SHIFTING", "QuantInfo", "QuantMode", "architecture", "quant_mode", "require_mode"]
 
 SHIFTING = (2201,)  # architectures whose word has N and MCB
+CLIPPING = (3510,)  # architectures of which a document says that they have ClipReLU (open question 36)
 
 _DEFAULT = Choices()
 
@@ -77,6 +78,8 @@ class QuantInfo:
         How a float output is rounded.
     fields : dict of int to tuple of str
         For each NPU architecture that has the mode, the fields of the parameter word that it reads.
+    inf_nan : dict of int to bool
+        For architectures of which asc_copy_l0c2gm says it: whether Inf and NaN can be kept (open question 27).
     document : str
     """
 
@@ -86,6 +89,7 @@ class QuantInfo:
     per_channel: bool
     cast: RoundMode | None
     fields: dict[int, tuple[str, ...]]
+    inf_nan: dict[int, bool]
     document: str
 
     @property
@@ -123,6 +127,7 @@ def _infos() -> dict[QuantMode, QuantInfo]:
         mode = QuantMode[row["name"]]
         assert mode == int(row["value"])
         fields = {arch: row[f"fields_{arch}"] for arch in (2201, 3510)}
+        inf_nan = {arch: row[f"inf_nan_{arch}"] for arch in fields}
         found[mode] = QuantInfo(
             mode,
             tuple(row["accumulator"].split()),
@@ -130,6 +135,7 @@ def _infos() -> dict[QuantMode, QuantInfo]:
             row["per_channel"] == "yes",
             RoundMode[row["cast"]] if row["cast"] else None,
             {arch: tuple(f for f in text.split() if f != "-") for arch, text in fields.items() if text},
+            {arch: text == "yes" for arch, text in inf_nan.items() if text},
             row["document"],
         )
     return found

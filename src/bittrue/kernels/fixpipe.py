@@ -1,8 +1,8 @@
 """Loops of a matrix unit's output stage: shift, scale, round, clamp and offset of accumulators.
 
 All arrays are flat and contiguous. Parameters are arrays of one element, for the whole matrix, or of one per column;
-`src` then holds whole rows. Accumulators below `limit` (of their type; NaN too) are scaled by zero: 0 makes a ReLU, the
-type's lowest value leaves all as they are.
+`src` then holds whole rows. Accumulators below `limit` (of their type; NaN too) are scaled by `below` instead: with a
+limit of 0, a `below` of 0 makes a ReLU and any other a leaky one; the type's lowest value leaves all as they are.
 """
 
 from __future__ import annotations
@@ -40,51 +40,50 @@ def _code(t: Any, offset: Any, bounds: Any) -> Any:
 
 
 @kernel
-def requantise(src: Any, dst: Any, m1: Any, limit: Any, offset: Any, bounds: Any) -> None:
+def requantise(src: Any, dst: Any, m1: Any, below: Any, limit: Any, offset: Any, bounds: Any) -> None:
     """``dst = clamp(clamp(rint(float32(src) * m)) + offset)``, the product rounded once to float32.
 
-    `src` is int32 or float32, `dst` uint8; `m1`, `offset` (integers) and `bounds` are float32 arrays. `bounds` are the
-    limits of the first and of the second clamp; as numbers LLVM cannot know, they stay one instruction each.
+    `src` is int16, int32 or float32, `dst` uint8; `below` is float32; `m1`, `offset` (integers) and `bounds` are
+    float32 arrays. `bounds` are the limits of the first and of the second clamp; as numbers LLVM cannot know, they stay
+    one instruction each.
     """
     widest_vectors()
     limits = (bounds[0], bounds[1], bounds[2] + _TO_INTEGER, bounds[3] + _TO_INTEGER)
-    zero = np.float32(0)
     width = m1.size
     if width == 1:
         m, c = m1[0], offset[0]
         for i in range(src.size):
             x = src[i]
-            dst[i] = _code(np.float32(x) * (m if x >= limit else zero), c, limits)
+            dst[i] = _code(np.float32(x) * (m if x >= limit else below), c, limits)
         return
     for start in range(0, src.size, width):
         row = src[start : start + width]
         out = dst[start : start + width]
         for j in range(width):
             x = row[j]
-            out[j] = _code(np.float32(x) * (m1[j] if x >= limit else zero), offset[j], limits)
+            out[j] = _code(np.float32(x) * (m1[j] if x >= limit else below), offset[j], limits)
 
 
 @kernel
-def multiply(src: Any, dst: Any, m1: Any, limit: Any) -> None:
-    """``dst = float32(src) * m``, rounded once if `m1` and `dst` are float32; exact if they are float64.
+def multiply(src: Any, dst: Any, m1: Any, below: Any, limit: Any) -> None:
+    """``dst = float32(src) * m``, rounded once if `m1`, `below` and `dst` are float32; exact if they are float64.
 
     (24 significand bits of `src` times at most 29 of `m1` fit float64.)
     """
     widest_vectors()
-    zero = m1.dtype.type(0)
     width = m1.size
     if width == 1:
         m = m1[0]
         for i in range(src.size):
             x = src[i]
-            dst[i] = np.float32(x) * (m if x >= limit else zero)
+            dst[i] = np.float32(x) * (m if x >= limit else below)
         return
     for start in range(0, src.size, width):
         row = src[start : start + width]
         out = dst[start : start + width]
         for j in range(width):
             x = row[j]
-            out[j] = np.float32(x) * (m1[j] if x >= limit else zero)
+            out[j] = np.float32(x) * (m1[j] if x >= limit else below)
 
 
 @kernel
