@@ -21,9 +21,10 @@ import pytest
 import bittrue as bt
 from bittrue import studying
 from bittrue.cli import main
+from bittrue.convert.report import decibels
 from bittrue.files import FileError, load, save
 from bittrue.studying import values as studied
-from bittrue.studying.report import Cost, Spread, decibels
+from bittrue.studying.report import Cost, Spread
 
 DIGITS = Path(__file__).parents[1] / "examples" / "digits" / "digits.safetensors"
 BLOCKS = "mx9 mx6 mx4 mxfp4 nvfp4 bfp16ebs8".split()
@@ -340,6 +341,8 @@ def test_an_unknown_dtype_is_skipped(
     out = capsys.readouterr()
     assert out.err == f"warning: new: dtype 'F9N' is not known; left out of {tmp_path / 'o.safetensors'}\n"
     assert "left out" in out.out and list(load(tmp_path / "o.safetensors")) == ["w"]
+    to = ["--to", "hifloat8", "--target", "ascend:950", "-o", str(tmp_path / "t.safetensors")]
+    assert main(["convert", str(path), *to]) == 1 and "left out" in capsys.readouterr().err
     assert main(["convert", str(path), "--to", "int8", "-o", str(tmp_path / "p.safetensors"), "--json"]) == 1
     (found,) = [t for t in json.loads(capsys.readouterr().out)["tensors"] if t["name"] == "new"]
     assert (found["source"], found["target"], found["converted"], found["bytes_before"]) == ("F9N", "", False, 8)

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..convert import TensorReport
 from ..convert import convert as run_convert
-from ..files import INDEX_SUFFIX
+from ..files import INDEX_SUFFIX, RAW_SUFFIXES
 from ..formats import Format, format
 from ..kinds.block import BlockFormat, BlockRule
 from ..rounding import Rule
@@ -21,8 +21,6 @@ from .output import console, middle, print_json, table
 from .progress import Bar
 
 __all__ = ["convert"]
-
-_RAW = (".bin", ".raw")
 
 
 def convert(
@@ -58,7 +56,7 @@ def convert(
     elif axis is not None or convention is not None:
         raise ValueError(f"--axis and --convention are for block formats, not for {f.name}")
     source = checkpoint_of(source)
-    if source.lower().endswith(_RAW) and source_format is None:
+    if source.lower().endswith(RAW_SUFFIXES) and source_format is None:
         raise ValueError(f"{source}: a raw file does not tell its format; give --format (and --shape)")
     target = output or default_output(source, f)
     shape, about = parse_shape(source_shape), ""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .. import ascend
+from ..convert import chosen_tensors
 from ..files import open_tensors
-from ..formats import FloatFormat, TaperedFormat, format
+from ..formats import format
 from ..inspection.casts import SEMANTICS, effect_text
 from ..rounding import Rule
 from .output import console, print_json, table
@@ -91,14 +91,9 @@ def file_rule(
         the product does; `bittrue.ascend.cast` knows the rest.
     """
     product = ascend.parse_target(target)
-    with open_tensors(source, format=source_format, shape=source_shape) as reader:
-        sources = {
-            info.format
-            for info in reader.tensors.values()
-            if isinstance(info.format, (FloatFormat, TaperedFormat))
-            and (not include or any(fnmatch.fnmatchcase(info.name, p) for p in include))
-            and not any(fnmatch.fnmatchcase(info.name, p) for p in exclude)
-        }
+    with open_tensors(source, format=source_format, shape=source_shape, lenient=True) as reader:
+        chosen = chosen_tensors(reader, include or None, exclude or None)
+        sources = dict.fromkeys(info.format for info in reader.tensors.values() if info.name in chosen)
     asked = "CAST_NONE" if mode is None else mode
     casts = [ascend.cast_rule(f, format(name), asked, product, saturation) for f in sources]
     if not casts:

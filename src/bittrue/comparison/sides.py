@@ -13,7 +13,7 @@ import numpy as np
 from ..array import Array
 from ..blocks.array import BlockArray
 from ..codes import ecosystem_dtype
-from ..files import FileError, Reader, TensorInfo, open_tensors
+from ..files import RAW_SUFFIXES, FileError, Reader, TensorInfo, open_tensors
 from ..formats import Format
 from ..formats import format as find_format
 from ..rounding import suggestion
@@ -22,8 +22,7 @@ __all__ = ["Side", "as_array", "check_alike", "open_side", "select"]
 
 Codes = np.ndarray[Any, Any]
 
-_RAW = (".bin", ".raw")
-_ONE = (".npy", *_RAW)
+_ONE = (".npy", *RAW_SUFFIXES)
 _LISTED = 5  # names that a message shows
 
 
@@ -140,7 +139,7 @@ def _open_file(
     path: str, stack: ExitStack, fmt: Format | None, shape: Sequence[int] | None, like: Side | None
 ) -> Side:
     suffix = os.path.splitext(path)[1].lower()
-    if suffix in _RAW:
+    if suffix in RAW_SUFFIXES:
         if like is not None and len(like.tensors) == 1:
             fmt = fmt or like.only.format
             shape = like.only.shape if shape is None else shape

@@ -18,6 +18,7 @@ from ..chunks import thread_count, usable_cpus
 from ..cluster import Cluster, Place
 from ..files import (
     INDEX_SUFFIX,
+    RAW_SUFFIXES,
     AtomicFile,
     FileError,
     Reader,
@@ -38,7 +39,7 @@ from .limits import overflow_limits
 from .report import TensorReport, Totals
 from .work import Conversion, Piece, convert_part, pieces
 
-__all__ = ["TensorReport", "convert", "overflow_limits"]
+__all__ = ["TensorReport", "chosen_tensors", "convert", "overflow_limits"]
 
 Progress = Callable[[str, int, int], object]
 
@@ -130,7 +131,7 @@ def convert(
         raise ValueError(f"format={fmt.name!r}: real tensors do not become complex ones")
     with ExitStack() as stack:
         reader = stack.enter_context(open_tensors(source, format=source_format, shape=source_shape, lenient=True))
-        chosen = _choose(reader, include, exclude)
+        chosen = chosen_tensors(reader, include, exclude)
         if isinstance(fmt, BlockFormat):
             chosen = frozenset(name for name in chosen if -len(reader[name].shape) <= axis < len(reader[name].shape))
         total = sum(info.elements for info in reader.tensors.values())
@@ -167,8 +168,10 @@ def _rule(fmt: Format, rule: Rule | BlockRule | None) -> Rule | BlockRule:
     return found
 
 
-def _choose(reader: Reader, include: str | Iterable[str] | None, exclude: str | Iterable[str] | None) -> frozenset[str]:
-    """Return the names of the tensors to convert."""
+def chosen_tensors(
+    reader: Reader, include: str | Iterable[str] | None, exclude: str | Iterable[str] | None
+) -> frozenset[str]:
+    """Return the names of the tensors to convert: floating ones that the patterns choose."""
     chosen = {info.name for info in reader.tensors.values() if isinstance(info.format, (FloatFormat, TaperedFormat))}
     names = [*reader.names, *reader.unsupported]
     if include is not None:
@@ -181,7 +184,7 @@ def _choose(reader: Reader, include: str | Iterable[str] | None, exclude: str | 
 def _convert_shards(engine: _Engine, reader: ShardedReader, target: str, chosen: frozenset[str], force: bool) -> None:
     index = target
     if not target.lower().endswith(INDEX_SUFFIX):
-        if os.path.splitext(target)[1] in (".npy", ".bin", ".raw"):
+        if os.path.splitext(target)[1].lower() in (".npy", *RAW_SUFFIXES):
             raise ValueError(f"target={target!r}: a sharded checkpoint needs a folder, an index, .safetensors or .npz")
         index = os.path.join(target, os.path.basename(reader.path))
     folder = os.path.dirname(index) or "."

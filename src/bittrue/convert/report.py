@@ -10,7 +10,7 @@ import numpy as np
 
 from ..files import TensorInfo
 
-__all__ = ["TensorReport", "Totals"]
+__all__ = ["TensorReport", "Totals", "decibels"]
 
 Values = np.ndarray[Any, Any]
 
@@ -96,7 +96,7 @@ class Totals:
             source.elements,
             source.nbytes,
             target.nbytes,
-            _decibels(self._signal, self._noise),
+            decibels(self._signal, self._noise),
             self._max_abs,
             self._max_rel,
             overflowed,
@@ -106,7 +106,8 @@ class Totals:
         )
 
 
-def _decibels(signal: float, noise: float) -> float:
+def decibels(signal: float, noise: float) -> float:
+    """Return ``10 log10(signal / noise)`` without leaving the range of float64; inf without noise."""
     if noise == 0:
         return math.inf
     return 10 * (math.log10(signal) - math.log10(noise)) if signal else -math.inf

@@ -13,7 +13,7 @@ from ..array import Array
 from ..blocks.array import BlockArray
 from ..codes import bit_patterns
 from ..comparison.sides import as_array
-from ..files import FileError, load
+from ..files import RAW_SUFFIXES, FileError, load
 from ..formats import ComplexFormat, Format
 from ..formats import format as find_format
 from ..packing import packed_size, unpack
@@ -145,7 +145,7 @@ def _input(x: Any, fmt: Any, shape: Any) -> tuple[Codes, Format]:
 
 
 def _one(path: Any, fmt: Format | None, shape: Any) -> Any:
-    found = load(path, format=fmt if str(path).lower().endswith((".bin", ".raw", ".npy")) else None,
+    found = load(path, format=fmt if str(path).lower().endswith((".npy", *RAW_SUFFIXES)) else None,
                  shape=None if shape is None else tuple(shape))
     if isinstance(found, dict):
         if len(found) != 1:
@@ -190,7 +190,7 @@ def _dump(actual: Any, to: Any, x: Codes, mode: Any, quant: Any) -> tuple[Codes,
 
 
 def _read_dump(path: str, f: Format | None) -> Any:
-    if path.lower().endswith((".bin", ".raw")):
+    if path.lower().endswith(RAW_SUFFIXES):
         try:
             with open(path, "rb") as file:
                 return file.read()

@@ -12,7 +12,17 @@ from ..array import Array
 from ..blocks.array import BlockArray
 from ..formats import Format
 from ..formats import format as _format
-from .base import ExistingFileError, FileError, MissingFileError, Path, Reader, TensorInfo, Unsupported, check_shape
+from .base import (
+    RAW_SUFFIXES,
+    ExistingFileError,
+    FileError,
+    MissingFileError,
+    Path,
+    Reader,
+    TensorInfo,
+    Unsupported,
+    check_shape,
+)
 from .npy import NpyReader, NpzReader
 from .raw import RawReader
 from .safetensors import SafetensorsReader
@@ -33,6 +43,7 @@ __all__ = [
     "MissingFileError",
     "AtomicFile",
     "INDEX_SUFFIX",
+    "RAW_SUFFIXES",
     "ShardedReader",
 ]
 
@@ -183,7 +194,7 @@ def open_tensors(
     else:
         suffix = suffix_of(path)
     given = None if format is None else _format(format)
-    if suffix in (".bin", ".raw"):
+    if suffix in RAW_SUFFIXES:
         if given is None:
             raise ValueError(f"format=None: {os.fspath(path)} does not tell its format; give it")
         return RawReader(path, _stem(path), given, None if shape is None else check_shape(shape))

@@ -31,6 +31,7 @@ __all__ = ["ExistingFileError", "FileError", "MissingFileError", "Reader", "Tens
 Codes = np.ndarray[Any, Any]
 Path = str | os.PathLike[str]
 
+RAW_SUFFIXES = (".bin", ".raw")  # files that hold one tensor's bytes and do not tell its format
 _MAX_DIMENSIONS = 64  # NumPy's limit
 _WIDEST = 16  # bytes of a complex128: what holds codes must be able to hold their values
 FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))

@@ -12,7 +12,7 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..kinds.block import BlockFormat
-from .base import FULL, Codes, ExistingFileError, FileError, Path, Sink, TensorInfo, explained, to_image
+from .base import FULL, RAW_SUFFIXES, Codes, ExistingFileError, FileError, Path, Sink, TensorInfo, explained, to_image
 from .npy import NpySink, NpzSink
 from .raw import RawSink
 from .safetensors import SafetensorsSink
@@ -26,8 +26,7 @@ SINKS: dict[str, type[Sink]] = {
     ".safetensors": SafetensorsSink,
     ".npz": NpzSink,
     ".npy": NpySink,
-    ".bin": RawSink,
-    ".raw": RawSink,
+    **dict.fromkeys(RAW_SUFFIXES, RawSink),
 }
 
 

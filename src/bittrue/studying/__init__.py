@@ -14,7 +14,7 @@ import numpy as np
 from ..array import Array
 from ..chunks import thread_count, usable_cpus
 from ..cluster import Cluster, Place
-from ..files import open_tensors
+from ..files import RAW_SUFFIXES, open_tensors
 from ..files.base import Path
 from ..files.patterns import matching
 from ..formats import FloatFormat, Format, TaperedFormat
@@ -215,7 +215,7 @@ class _File:
     """The tensors of a file."""
 
     def __init__(self, path: Path) -> None:
-        if os.fspath(path).lower().endswith((".bin", ".raw")):
+        if os.fspath(path).lower().endswith(RAW_SUFFIXES):
             raise ValueError(f"{path}: a raw file does not tell its format; study .safetensors, .npz or .npy")
         self._reader = open_tensors(path, lenient=True)
         self.name = os.fspath(path)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..convert.report import decibels
 from ..files import AtomicFile
 from ..files.base import Path
 from .plan import Trial
@@ -238,13 +239,6 @@ class Study:
 
         with AtomicFile(path, force) as file:
             file.write(page(self).encode())
-
-
-def decibels(signal: float, noise: float) -> float:
-    """Return ``10 log10(signal / noise)`` without leaving the range of float64."""
-    if noise == 0:
-        return math.inf
-    return 10 * (math.log10(signal) - math.log10(noise)) if signal else -math.inf
 
 
 def _sum_up(label: str, costs: list[Cost]) -> dict[str, Any]:
