@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from string import Template
 
-__all__ = ["document", "table"]
+__all__ = ["document", "svg_text", "table"]
 
 _DOCUMENT = Template("""\
 <!DOCTYPE html>
@@ -61,6 +61,11 @@ $body</body>
 def document(title: str, body: str, style: str = "") -> str:
     """Return a page; `style` adds to the common one."""
     return _DOCUMENT.substitute(title=title, body=body, style=style)
+
+
+def svg_text(x: float, y: float, text: str, anchor: str = "middle") -> str:
+    """Return text in a drawing; `text` is HTML."""
+    return f"<text x='{x:.1f}' y='{y:.1f}' text-anchor='{anchor}'>{text}</text>"
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 
 from .measure import Row, Settings
 
-__all__ = ["rows"]
+__all__ = ["rows", "write_model"]
 
 _START = "start-up"
 _IMPORT = "import time; t = time.perf_counter(); import bittrue; print(time.perf_counter() - t)"
@@ -110,7 +110,7 @@ def _converted(name: str) -> Callable[[Settings], dict[str, float]]:
     def measure(settings: Settings) -> dict[str, float]:
         with tempfile.TemporaryDirectory(prefix="bittrue-bench-") as folder:
             source = os.path.join(folder, "model.safetensors")
-            _write_model(source, settings.file_bytes)
+            write_model(source, settings.file_bytes)
             started = time.perf_counter()
             copy = os.path.join(folder, "copy.safetensors")
             shutil.copyfile(source, copy)
@@ -127,7 +127,7 @@ def _converted(name: str) -> Callable[[Settings], dict[str, float]]:
     return measure
 
 
-def _write_model(path: str, size: int) -> None:
+def write_model(path: str, size: int) -> None:
     """Write a file of float32 tensors, a piece at a time."""
     from ..files import TensorInfo, Writer
     from ..formats import format

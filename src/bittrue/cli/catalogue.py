@@ -236,5 +236,3 @@ def _mirror_note(f: Format, values: list[Value], half: int) -> str:
     if odd_ones:
         note += ", but " + ", ".join(f"{code_text(f, c + half)} = {short(values[c + half])}" for c in odd_ones)
     return note + "."
-
-

@@ -9,7 +9,7 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from ..formats import Format
-from ..webpage import document, table
+from ..webpage import document, svg_text, table
 from .measure import Mismatch
 from .place import Axis, bars
 
@@ -180,10 +180,6 @@ def _drawing(title: str, body: str, height: int = _H, about: str = "") -> str:
     )
 
 
-def _text(x: float, y: float, text: str, anchor: str = "middle") -> str:
-    return f"<text x='{x:.1f}' y='{y:.1f}' text-anchor='{anchor}'>{text}</text>"
-
-
 def _bars(counts: Sequence[int], labels: dict[int, str], log: bool = True, hints: Sequence[str] = ()) -> str:
     """Draw bars over a base line; `labels` by the number of the bar."""
     width, height = _W - _LEFT - 6, _H - _BOTTOM - _TOP
@@ -210,10 +206,11 @@ def _bars(counts: Sequence[int], labels: dict[int, str], log: bool = True, hints
     for n in ticks:
         y = base - tall(n)
         parts.append(f"<line class=axis x1={_LEFT - 4} x2={_LEFT} y1={y:.2f} y2={y:.2f} />")
-        parts.append(_text(_LEFT - 7, y + 4, _short(n), "end"))
+        parts.append(svg_text(_LEFT - 7, y + 4, _short(n), "end"))
     for k, text in labels.items():
         edge = k == len(counts) - 1 and step < 20  # the last label would leave the drawing
-        parts.append(_text(_W - 6 if edge else _LEFT + (k + 0.5) * step, base + 15, text, "end" if edge else "middle"))
+        x, anchor = (_W - 6.0, "end") if edge else (_LEFT + (k + 0.5) * step, "middle")
+        parts.append(svg_text(x, base + 15, text, anchor))
     return "".join(parts)
 
 
@@ -247,7 +244,7 @@ def _map(t: TensorReport) -> str:
             f"style='fill:rgba(var(--heat),{strength:.2f})'><title>{n:,}</title></rect>"
         )
     frame = f"<rect class=frame x={_LEFT} y={_TOP} width={width} height={height:.2f} />"
-    label = _text(_LEFT + width / 2, _TOP + height + 17, escape(place.column_label) + " &rarr;")
+    label = svg_text(_LEFT + width / 2, _TOP + height + 17, escape(place.column_label) + " &rarr;")
     y = _TOP + height / 2
     side = (
         f"<text transform='rotate(-90 {_LEFT - 12} {y:.1f})' x='{_LEFT - 12}' y='{y:.1f}' text-anchor=middle>"
@@ -276,11 +273,11 @@ def _error_plot(t: TensorReport) -> str:
     parts.append(f"<line class=axis x1={_LEFT} x2={_W - 6} y1={base} y2={base} />")
     every = max(1, math.ceil((high - low + 1) / 8))
     for e in range(low, high + 1, every):
-        parts.append(_text(_LEFT + (e - low + 0.5) * step, base + 15, f"2<tspan dy=-4 font-size=8>{e}</tspan>"))
+        parts.append(svg_text(_LEFT + (e - low + 0.5) * step, base + 15, f"2<tspan dy=-4 font-size=8>{e}</tspan>"))
     for k in sorted({bottom, (bottom + top) // 2, top}):
         y = base - height * (k - bottom) / (top - bottom)
         parts.append(f"<line class=axis x1={_LEFT - 4} x2={_LEFT} y1={y:.2f} y2={y:.2f} />")
-        parts.append(_text(_LEFT - 7, y + 4, f"2<tspan dy=-4 font-size=8>{k}</tspan>", "end"))
+        parts.append(svg_text(_LEFT - 7, y + 4, f"2<tspan dy=-4 font-size=8>{k}</tspan>", "end"))
     return _drawing("Largest relative error by golden magnitude", "".join(parts))
 
 

@@ -62,7 +62,7 @@ def cast_under_every_mode(value: Value, f: Format, target: str, source: str) -> 
     for mode in ascend.RoundMode:
         rule = ascend.cast_rule(src, f, mode, product)
         if mode is not ascend.RoundMode.CAST_HYBRID or mode in rule.modes:
-            result = ascend.cast(_typed(given, src.format), f, mode, product, odd="pad")
+            result = ascend.cast(Array(given, src.format), f, mode, product, odd="pad")
             code = int(result.codes.view(f.code_dtype)[0])
             modes.append({"mode": mode.name, "effect": effect_text(rule.effect), "code": code})
     rule = ascend.cast_rule(src, f, product=product)
@@ -74,11 +74,6 @@ def cast_under_every_mode(value: Value, f: Format, target: str, source: str) -> 
         "notes": [line for line in lines if line.startswith(("overflow", "evidence", "open questions"))],
         "modes": modes,
     }
-
-
-def _typed(codes: Any, f: Format) -> Any:
-
-    return Array(codes, f)
 
 
 def target_dict(found: dict[str, Any], f: Format) -> dict[str, Any]:

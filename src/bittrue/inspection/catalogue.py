@@ -81,8 +81,8 @@ def special_codes(f: Format) -> list[tuple[str, int]]:
         found.append(("negative zero", f.with_sign(0, True)))
     for label, value in (("min subnormal", f.min_subnormal), ("min normal", f.min_normal)):
         if label == "min normal" or value != f.min_normal:
-            found.append((label, _code_of(f, value)))
-    found += [("one", _code_of(f, Fraction(1)))] if f.min_subnormal <= 1 <= f.max else []
+            found.append((label, encode(value, f)))
+    found += [("one", encode(Fraction(1), f))] if f.min_subnormal <= 1 <= f.max else []
     found += [(f"{'-' * n}max", f.with_sign(f.max_code, n)) for n in (False, True)[: 1 + f.signed]]
     if f.inf_magnitude is not None:
         found += [(f"{'-' * n}inf", f.with_sign(f.inf_magnitude, n)) for n in (False, True)[: 1 + f.signed]]
@@ -91,7 +91,3 @@ def special_codes(f: Format) -> list[tuple[str, int]]:
         if f.nan_signed:
             found.append(("-nan", f.with_sign(f.nan_code, True)))
     return found
-
-
-def _code_of(f: FloatFormat | TaperedFormat, value: Fraction) -> int:
-    return encode(value, f)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..bench.measure import Case, Row, Settings, throughput
-from ..bench.process import _write_model
+from ..bench.process import write_model
 from ..codec import quantize
 from . import DEFAULT_FORMATS, study
 
@@ -35,7 +35,7 @@ def _study(settings: Settings) -> dict[str, float]:
     study({"w": np.ones((4, 64), np.float32)})
     with tempfile.TemporaryDirectory(prefix="bittrue-bench-") as folder:
         path = os.path.join(folder, "model.safetensors")
-        _write_model(path, min(settings.file_bytes, _BYTES))
+        write_model(path, min(settings.file_bytes, _BYTES))
         started = time.perf_counter()
         study(path)
         return {"seconds": time.perf_counter() - started}

@@ -10,7 +10,7 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from ..kinds.block import BlockFormat
-from ..webpage import document, table
+from ..webpage import document, svg_text, table
 from .plan import Trial, largest_precise
 
 if TYPE_CHECKING:
@@ -133,10 +133,6 @@ def _figure(title: str, body: str, about: str, height: int = _H, kind: str = "")
     )
 
 
-def _text(x: float, y: float, text: str, anchor: str = "middle") -> str:
-    return f"<text x='{x:.1f}' y='{y:.1f}' text-anchor='{anchor}'>{text}</text>"
-
-
 class _Axes:
     """Linear axes over given values, with ticks at round numbers."""
 
@@ -159,12 +155,12 @@ class _Axes:
         parts = [
             f"<line class=axis x1={_LEFT} x2={_W - _RIGHT} y1={base} y2={base} />",
             f"<line class=axis x1={_LEFT} x2={_LEFT} y1={_TOP} y2={base} />",
-            _text(_W - _RIGHT, base + 28, across, "end"),
-            _text(_LEFT + 5, _TOP + 6, up, "start"),
+            svg_text(_W - _RIGHT, base + 28, across, "end"),
+            svg_text(_LEFT + 5, _TOP + 6, up, "start"),
         ]
-        parts += [_text(_LEFT - 6, self.y(v) + 4, f"{v:g}", "end") for v in _ticks(*self._y)]
+        parts += [svg_text(_LEFT - 6, self.y(v) + 4, f"{v:g}", "end") for v in _ticks(*self._y)]
         if ticks:
-            parts += [_text(self.x(v), base + 14, f"{v:g}") for v in _ticks(*self._x)]
+            parts += [svg_text(self.x(v), base + 14, f"{v:g}") for v in _ticks(*self._x)]
         return "".join(parts)
 
 
@@ -224,7 +220,7 @@ class _Names:
 
         best = min(self._AROUND, key=cost)
         self._boxes.append((*box(best), 10.0))
-        return _text(x + best[0], y + best[1], escape(name), best[2])
+        return svg_text(x + best[0], y + best[1], escape(name), best[2])
 
 
 def _layers(study: Study, colours: dict[str, str]) -> str:
@@ -256,7 +252,7 @@ def _spread(study: Study, colours: dict[str, str]) -> str:
             f"<rect class=bar x='{_LEFT + (k + 0.08) * step:.1f}' y='{base - tall:.1f}' width='{step * 0.84:.1f}' "
             f"height='{tall:.1f}'><title>2^-{k}: {100 * n / total:.3g} %</title></rect>"
         )
-    parts += [_text(_LEFT + (k + 0.5) * step, base + 14, str(-k)) for k in range(0, used, max(1, used // 10))]
+    parts += [svg_text(_LEFT + (k + 0.5) * step, base + 14, str(-k)) for k in range(0, used, max(1, used // 10))]
     row = base + 26.0
     shown = [t for t in study.trials if not isinstance(t.format, BlockFormat)]
     for trial in shown:
@@ -270,7 +266,7 @@ def _spread(study: Study, colours: dict[str, str]) -> str:
             )
         end = _LEFT + min(max(lowest, 0), used) * step
         if end < _W * 0.7:
-            parts.append(_text(end + 6, row + 8.5, escape(trial.label), "start"))
+            parts.append(svg_text(end + 6, row + 8.5, escape(trial.label), "start"))
         else:
             white = "style='fill:#fff;font-size:9.5px'"
             parts.append(f"<text {white} x={_LEFT + 5} y='{row + 8:.1f}'>{escape(trial.label)}</text>")
