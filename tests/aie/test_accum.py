@@ -189,6 +189,25 @@ def test_parts():
     assert aie.accum("acc80", 4, [2**70, 1, 2, 3], "aie").to_numpy()[0] == 2**70
 
 
+def test_queries_of_the_api():
+    """Section 2.3: what was asked for, what is native, what lies in memory (the next power of two)."""
+    wanted = {
+        ("acc40", "aie"): ("Int", 40, 48, 48, 64),
+        ("acc80", "aie"): ("Int", 80, 80, 80, 128),
+        ("cacc48", "aie"): ("CInt", 48, 48, 96, 128),
+        ("cacc72", "aie"): ("CInt", 72, 80, 160, 256),
+        ("acc48", "aie-ml"): ("Int", 48, 64, 64, 64),
+        ("cacc32", "aie-ml"): ("CInt", 32, 64, 128, 128),
+        ("accfloat", "xdna2"): ("FP", 32, 32, 32, 32),
+        ("caccfloat", "aie-mlv2"): ("CFP", 32, 32, 64, 64),
+    }
+    for (tag, arch), numbers in wanted.items():
+        acc = aie.accum(tag, 8, arch=arch)
+        assert (acc.value_class, acc.accum_min_bits, acc.accum_bits, acc.value_bits, acc.memory_bits) == numbers
+    acc = aie.accum("acc64", 8, range(8), "aie-ml")
+    assert acc.grow_extract(4, 1).tolist() == [4, 5, 6, 7] and acc.grow_extract(16, 1).tolist() == [0] * 8 + [*range(8)]
+
+
 def test_cast_to():
     acc = aie.accum("acc64", 4, [1, -1, 2**40, 0], "aie-ml")
     assert acc.cast_to("acc32").tolist() == [1, 0, -1, -1, 0, 256, 0, 0]
@@ -303,6 +322,19 @@ def test_bfloat16_nan_choice():
     assert canonical.view(np.uint16).tolist() == [0x7FC0, 0x7FC0]
 
 
+def test_sources_of_bfloat16():
+    """Shapes stay, other types are rounded to float32 first; nothing warns."""
+    assert aie.float_to_bfloat16(1.5).shape == () and aie.float_to_bfloat16(np.nan).view(np.uint16) == 0x7FC0
+    with np.errstate(all="raise"):
+        wide = aie.float_to_bfloat16([1e300, -(2**200), Fraction(1, 3)], "conv_even")
+        assert wide.view(np.uint16).tolist() == [0x7F80, 0xFF80, 0x3EAB]
+        assert aie.accum("accfloat", 8, [1e300] * 8, "aie-ml").tolist() == [np.inf] * 8
+    plain = np.array([[1.5, np.nan, -2], [np.inf, 0, 7]], ">f4")
+    assert aie.float_to_bfloat16(plain.T).astype(float).tolist()[0] == [1.5, np.inf]
+    with pytest.raises(TypeError, match="x has complex values"):
+        aie.float_to_bfloat16([1j])
+
+
 def test_fp8_overflow_choice():
     acc = aie.accum("accfloat", 16, [1e6, -1e6, np.inf, 448] * 4, "aie-mlv2")
     assert acc.to_vector("float8").codes.tolist()[:4] == [0x7F, 0xFF, 0x7F, 0x7E]
@@ -339,6 +371,31 @@ def test_fixed_point():
         aie.to_fixed(x, "int4")
     with pytest.raises(ValueError, match="shift=200 must be"):
         aie.to_float(n, 200)
+
+
+def test_fixed_point_of_vectors():
+    c = aie.vector("cint16", [3 - 5j, 1j, -32768, 7] * 2, "aie-ml")
+    f = aie.to_float(c, 1)  # part by part: aie_api 2025, aie.hpp
+    assert f.element.name == "cfloat" and f.tolist() == [1.5 - 2.5j, 0.5j, -16384, 3.5] * 2
+    assert aie.to_fixed(f, "cint16", 1) == c
+    assert aie.to_fixed(f, "cint32", 2).tolist() == [6 - 10j, 2j, -65536, 14] * 2
+    with np.errstate(all="raise"):
+        assert aie.to_float(np.int32([2**30, -1]), -128).tolist() == [np.inf, -np.inf]
+    assert aie.to_float(7, 1).shape == () and aie.to_float([7], 1).tolist() == [3.5]
+    assert aie.to_fixed(np.array([2.5], ">f4"), "int8").tolist() == [2]
+    v, w = aie.vector("int16", range(8), "aie-ml"), aie.vector("float", range(8), "aie-ml")
+    checks = [
+        (lambda: aie.to_float(aie.vector.zeros("int4", 32, "aie-ml")), "vectors of int4 do not become floats; unpack"),
+        (lambda: aie.to_float(v.grow(64)), "lanes=64 is not a size of float vectors on aie-ml"),
+        (lambda: aie.to_float(v, arch="aie"), "the vector is of aie-ml; architectures cannot be mixed"),
+        (lambda: aie.to_float(aie.vector("cint16", [1] * 8, "xdna2")), "'cfloat' is not a vector element"),
+        (lambda: aie.to_fixed(v), r"vectors of int16 do not become fixed point \(float, bfloat16 and cfloat do\)"),
+        (lambda: aie.to_fixed(f, "int16"), "dtype='int16' and vectors of cfloat: only one of them is complex"),
+        (lambda: aie.to_fixed(w, "int8"), "lanes=8 is not a size of int8 vectors"),
+    ]
+    for make, message in checks:
+        with pytest.raises(ValueError, match=message):
+            make()
 
 
 def to_float32(value):

@@ -49,15 +49,33 @@ def test_extract_and_insert() -> None:
     v = block_vector("mx6", 128, X[:128])
     low, high = v.extract(64, 0), v.extract(64, 1)
     np.testing.assert_array_equal(np.asarray(high), np.asarray(v)[64:])
-    swapped = v.insert(0, high).insert(1, low)
-    np.testing.assert_array_equal(np.asarray(swapped), np.roll(np.asarray(v), 64))
+    before = np.asarray(v)
+    assert v.insert(0, high).insert(1, low) is v  # as vectors and accumulators do it, and the API
+    np.testing.assert_array_equal(np.asarray(v), np.roll(before, 64))
+    np.testing.assert_array_equal(np.asarray(low), before[:64])
+    grown = low.grow(256, 3)
+    assert grown.extract(64, 3) == low and not np.asarray(grown)[:192].any() and grown.size == 256
+    wide = block_vector("mx6", 256)
+    for call in (lambda: v.extract(256, 0), lambda: v.insert(0, wide), lambda: wide.grow(128)):
+        with pytest.raises(ValueError, match="of 256 elements: a vector of 128 has no such part"):
+            call()
     with pytest.raises(ValueError, match="index=2 must be from 0 to 1"):
         v.extract(64, 2)
     with pytest.raises(TypeError, match="block vector of mx6"):
         v.insert(0, block_vector("mx9", 64))
 
 
+def test_equality() -> None:
+    v, w = (block_vector("mx9", 64, X[:64]) for _ in range(2))
+    assert v == w and v != block_vector("mx9", 64, -X[:64]) and v != v.tobytes()
+    assert v.grow(128) != v
+    assert block_vector("mx9", 64) != block_vector("mx9", 64, choices=aie.Choices(convention="am027"))
+
+
 def test_illegal_vectors_name_the_legal_ones() -> None:
+    for size in (64.0, "64", None, True, np.array([64, 64])):
+        with pytest.raises(ValueError, match="is not a size of mx9 block vectors"):
+            block_vector("mx9", size)
     with pytest.raises(ValueError, match="size=32 is not a size of mx9 block vectors on aie-mlv2: 64, 128, 256 are"):
         block_vector("mx9", 32)
     with pytest.raises(ValueError, match="128, 256 are; 64 only by extract"):
@@ -176,6 +194,15 @@ def test_streams_over_files(tmp_path: object) -> None:
     cut = BlockVectorStream(io.BytesIO(vectors[0].tobytes()[:-1]), "mx9", 128)
     with pytest.raises(ValueError, match="ends within a vector: 143 of 144 bytes"):
         cut.pop()
+
+
+def test_a_stream_writes_where_it_was_told() -> None:
+    memory = np.zeros((4, 18), np.uint8)
+    BlockVectorStream(memory, "mx9", 64).push(block_vector("mx9", 64, np.ones(64)))
+    assert (memory[:, 0] == 128).all()
+    for strided in (np.zeros((18, 4), np.uint8).T, np.zeros(144, np.uint8)[::2]):
+        with pytest.raises(ValueError, match=r"is not C-contiguous; a stream does not copy it"):
+            BlockVectorStream(strided, "mx9", 64)
 
 
 def test_streams_refuse() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import bittrue as bt
 from bittrue import aie, exact_blocks
-from bittrue.kinds.block import BlockRule
+from bittrue.kinds.block import BlockRule, SharedExponentFormat
 
 from .test_accum import aligned, bf16_values, some, to_float32, wrap
 
@@ -269,6 +269,36 @@ def test_choices_reach_blocks():
     found = aie.matmul(x, x.T, block="mx4", arch="aie-mlv2", rounding="conv_even", choices=choices)
     plain = bt.quantize(x, "mx4", "nearest_even", overflow="bump_block")
     assert found[0, 0] == (plain.astype(float) ** 2).sum() != aie.matmul(x, x.T, block="mx4", arch="aie-mlv2")[0, 0]
+
+
+def test_choices_say_what_a_tile_s_operands_are():
+    """The choices of a tile decide how its blocks are read, not those in force where it is made."""
+    am027 = aie.Choices(convention="am027")
+    m = aie.mmul(4, 16, 16, "mx9", "mx9", arch="aie-mlv2", choices=am027)
+    assert (m.a.name, m.b.name) == ("mx9_am027", "mx9_am027")
+    ones = np.ones((16, 16))
+    x = np.ones((4, 16))
+    x[1, 3] = np.inf  # a NaN block in am027; ug1603 has no code for it
+    found = m.mul(x, ones).to_numpy()
+    assert np.isnan(found[1]).all() and (found[[0, 2, 3]] == 16).all()
+    blocks = aie.block_vector("mx9", 64, np.full(64, 2), choices=am027)
+    assert (m.mul(blocks, ones).to_numpy() == 32).all()
+    assert aie.matmul(x, ones, block="mx9", arch="aie-mlv2", choices=am027)[0].tolist() == [16] * 16
+
+
+def test_a_format_of_ones_own_may_have_any_name():
+    mine = SharedExponentFormat("mx9_of_mine", block_size=8, mantissa_bits=4)  # 4 bits: 1.75 is the largest at 1
+    x = np.full((1, 8), 1.8)
+    assert aie.matmul(x, np.ones((8, 1)), block=mine, arch="aie-ml")[0, 0] == 8 * 1.75
+    with pytest.raises(ValueError, match="a='mx9_of_mine', b='mx9_of_mine' is no pair of mmul"):
+        aie.mmul(4, 16, 16, mine, mine, arch="aie-mlv2")
+
+
+@pytest.mark.parametrize("step", (0, -1, 2.5, True, None))
+def test_steps_are_counted(step):
+    x = np.ones((1, 8), ml_dtypes.bfloat16)
+    with pytest.raises(ValueError, match="must be a positive integer"):
+        aie.matmul(x, x.T, arch="aie-ml", step=step)
 
 
 # --- whole integer matrices -------------------------------------------------------------------------------------------

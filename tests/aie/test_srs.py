@@ -282,6 +282,71 @@ def test_shapes_and_out():
     assert aie.srs(7, "int16", 1).shape == ()
 
 
+@pytest.mark.parametrize("order", "<>")
+def test_any_byte_order(order):
+    for kind in ("i2", "i4", "i8"):
+        values = [-300, -6, 5, 6, 7, 1000]
+        given = np.array(values, order + kind)
+        assert aie.srs(given, "int8", 2, "conv_even").tolist() == expected(values, 2, "int8", "conv_even", "none")
+        assert aie.ups(given, "acc64", 40).tolist() == [v << 40 for v in values]
+        assert aie.ups(given, "acc80", 60, arch="aie").to_ints() == [v << 60 for v in values]
+    assert aie.srs(np.array([5, 2**64 - 1], order + "u8"), "uint32", 32).tolist() == [0, 2**32 - 1]
+
+
+def test_lists_of_integers_of_all_sizes():
+    values = [2**63, -1, 2**127 - 1, -(2**127), 7, -(2**90) - 1]
+    for count in (2, 6):
+        for shift in (0, 1, 40, 59):
+            for saturation in SATURATIONS:
+                want = expected(values[:count], shift, "int16", "conv_odd", saturation)
+                assert aie.srs(values[:count], "int16", shift, "conv_odd", saturation).tolist() == want
+    for saturation in SATURATIONS:  # a negative shift does not lose what is above 128 bits
+        want = [saturate(v << 4, 8, True, saturation) for v in values]
+        choices = aie.Choices(shift_check="accept")
+        assert aie.srs(values, "int8", -4, saturation=saturation, choices=choices).tolist() == want
+        assert aie.srs(aie.Wide.from_ints(values), "int8", -4, "floor", saturation, choices=choices).tolist() == want
+    assert aie.srs([], "int8", 3).shape == (0,) and aie.srs([[], []], "int8").shape == (2, 0)
+    assert aie.ups([], "acc32").shape == (0,)
+    assert aie.ups([2**32 - 1, -(2**31)], "acc64", 31).tolist() == [(2**32 - 1) << 31, -(2**62)]
+
+
+def test_integers_that_do_not_fit():
+    checks = [
+        (lambda: aie.srs([0, 2**127], "int8"), ValueError, f"acc holds {2**127}, which has more than 128 bits"),
+        (lambda: aie.srs([1, None], "int8"), TypeError, "acc holds None; integers are expected"),
+        (lambda: aie.srs([1, 0.5], "int8"), TypeError, "acc has dtype float64; integers are expected"),
+        (lambda: aie.ups([2**32], "acc64"), ValueError, f"x holds {2**32}; vectors hold integers of up to 32 bits"),
+        (lambda: aie.ups([-(2**70)], "acc64"), ValueError, f"x holds {-(2**70)}; vectors hold integers of up to 32"),
+        (lambda: aie.ups([0.5], "acc64"), TypeError, "x has dtype float64; integers are expected"),
+        (lambda: aie.to_float([2**32]), ValueError, f"x holds {2**32}; vectors hold"),
+    ]
+    for make, error, message in checks:
+        with pytest.raises(error, match=message):
+            make()
+
+
+def test_where_results_may_go():
+    a = np.arange(-500, 500, dtype=np.int32)
+    want = expected(a.tolist(), 3, "int32", "positive_inf", "none")
+    assert aie.srs(a, "int32", 3, "positive_inf", out=a) is a and a.tolist() == want
+    frozen, b = np.zeros(4, np.int64), np.arange(5)
+    frozen.setflags(write=False)
+    calls = (
+        (frozen, lambda out: aie.ups(b[:4], "acc64", out=out)),
+        (frozen.view(np.int16)[:4], lambda out: aie.srs(b[:4], "int16", out=out)),
+    )
+    for fixed, make in calls:
+        with pytest.raises(ValueError, match="out is read-only"):
+            make(fixed)
+        with pytest.raises(TypeError, match="out must be a NumPy array, not list"):
+            make([0] * 4)
+    with pytest.raises(ValueError, match="out overlaps the input"):
+        aie.ups(b[:4], "acc64", out=b[1:])
+    narrow = np.arange(9, dtype=np.int16)
+    with pytest.raises(ValueError, match="out overlaps the input"):
+        aie.srs(narrow[:-1], "int16", 1, out=narrow[1:])
+
+
 def test_negative_shifts_multiply():
     with pytest.warns(UserWarning, match="shift=-2"):
         assert aie.srs([3, -40], "int8", -2, saturation="saturate").tolist() == [12, -128]
@@ -314,7 +379,7 @@ def test_bad_arguments():
         aie.srs([1], "float16")
     with pytest.raises(TypeError, match="acc has dtype float64"):
         aie.srs([1.5], "int8")
-    with pytest.raises(ValueError, match="out must be an array of shape"):
+    with pytest.raises(ValueError, match=r"out has shape \(2,\) and dtype int8; expected \(1,\) and int8"):
         aie.srs([1], "int8", out=np.empty(2, np.int8))
     with pytest.raises(ValueError, match=r"arch='aie3' is not an AI Engine architecture"):
         aie.srs([1], "int8", arch="aie3")

@@ -11,8 +11,11 @@ from __future__ import annotations
 import itertools
 import re
 
+import ml_dtypes
+import numpy as np
 import pytest
 
+import bittrue as bt
 from bittrue import aie
 
 ARCHS = ("aie", "aie-ml", "xdna2", "aie-mlv2")
@@ -399,6 +402,18 @@ def test_ports():
                 with pytest.raises(ValueError, match=f"dtype='{name}' is not native on {arch}: graph code takes {native}"):
                     aie.check_port(port, name, arch)
             assert aie.check_port(port, name, arch, map_nonnative=True).name == native
+
+
+def test_names_of_port_types():
+    """Whatever names an element type elsewhere names it here."""
+    names = {np.int16: "int16", np.dtype("i8"): "int64", np.float32: "float", "float32": "float", "int8_t": "int8"}
+    for name, wanted in names.items():
+        assert aie.check_port("stream", name, "aie").name == wanted
+    assert aie.check_port("cascade", "ACC48", "aie").name == "acc48"
+    with pytest.raises(ValueError, match=r"dtype='bfloat16' is not a type of a stream on aie;"):
+        aie.check_port("stream", ml_dtypes.bfloat16, "aie")
+    with pytest.raises(ValueError, match=r"dtype='mx9' is not a type of a stream .*block types travel on no port"):
+        aie.check_port("stream", bt.format("mx9"), "aie-mlv2")
 
 
 def test_refused_ports():

@@ -91,7 +91,8 @@ class accum:
         if any(isinstance(p, (complex, np.complexfloating)) for p in parts):
             raise ValueError(f"values are complex, which {self.tag} cannot hold")
         if self.tag.is_float:
-            self._floats = np.array(parts, np.float32)
+            with np.errstate(over="ignore"):
+                self._floats = np.array(parts, np.float32)
             return
         numbers = [int(p) if math.isfinite(p) else 0 for p in parts]
         low, high = self.tag.limits
@@ -248,6 +249,21 @@ class accum:
         return lanes // self.tag.parts
 
     @property
+    def value_class(self) -> str:
+        """What a lane is, by the API's name: Int, CInt, FP or CFP."""
+        return f"{'C' if self.is_complex else ''}{'FP' if self.tag.is_float else 'Int'}"
+
+    @property
+    def accum_min_bits(self) -> int:
+        """Bits that the tag asks for, of each part: 48 of acc48, whatever is native."""
+        return 32 if self.tag.is_float else int(self.tag.name.lstrip("ac"))
+
+    @property
+    def memory_bits(self) -> int:
+        """Bits of a lane in memory, both parts counted: the next power of two (aie_api 2025, accum.hpp)."""
+        return 1 << (self.value_bits - 1).bit_length()
+
+    @property
     def accum_bits(self) -> int:
         """Native bits of a lane; of each part for complex tags."""
         return self.tag.bits
@@ -369,6 +385,10 @@ class accum:
         for i in range(lanes // self.size):
             found.insert(i, self)
         return found
+
+    def grow_extract(self, lanes: int, index: int = 0) -> accum:
+        """Return part `index` of fewer lanes, or a larger accumulator with this one at part `index`."""
+        return self.extract(lanes, index) if lanes <= self.size else self.grow(lanes, index)
 
     def copy(self) -> accum:
         """Return a copy."""

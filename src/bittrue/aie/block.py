@@ -24,7 +24,7 @@ from .arch import Arch, arch
 from .choices import Choices
 from .tile import State, in_force
 
-__all__ = ["BlockType", "BlockVectorStream", "block_format", "block_rule", "block_types", "block_vector"]
+__all__ = ["BlockType", "BlockVectorStream", "block_format", "block_rule", "block_types", "block_vector", "type_of"]
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,12 @@ def _type(tag: object, of: Arch | None) -> BlockType:
     having = ", ".join(t.arch.name for t in found)
     own = ", ".join(t.name for t in block_types() if t.arch == of) or "no block types"
     raise ValueError(f"tag={name!r} does not exist on arch={of!s}: {having} has it ({of!s} has {own})")
+
+
+def type_of(fmt: SharedExponentFormat) -> BlockType | None:
+    """Return the block type that a format is, under whatever choices; None: it is one of the user's own."""
+    name = fmt.name.partition("[")[0].removesuffix("_am027")
+    return next((t for t in block_types() if t.name == name), None)
 
 
 _ORDERS = dict(zip(("exponent_first", "exponent_last_bytes", "mantissas_first"), ORDERS))
@@ -316,23 +322,39 @@ class block_vector:
     def extract(self, size: int, index: int) -> block_vector:
         """Return elements ``[index * size, (index + 1) * size)``: `extract<size>(index)`."""
         _check_size(self._kind, size, (*self._kind.extract_only, *self._kind.sizes))
-        if not isinstance(index, (int, np.integer)) or not 0 <= index < self.size // size:
-            raise ValueError(
-                f"index={index!r} must be from 0 to {self.size // size - 1} to extract {size} of {self.size}"
-            )
+        self._check_part(index, size, "extract")
         return block_vector._of(self._blocks[index * size : (index + 1) * size].copy(), self._kind)
 
     def insert(self, index: int, part: block_vector) -> block_vector:
-        """Return a vector with elements ``[index * part.size, (index + 1) * part.size)`` replaced."""
+        """Write a smaller vector over elements ``index * part.size`` and on; returns the vector itself."""
         if not isinstance(part, block_vector) or part.format != self.format:
             raise TypeError(f"part={part!r} must be a block vector of {self.format.name}")
-        if not isinstance(index, (int, np.integer)) or not 0 <= index < self.size // part.size:
-            raise ValueError(
-                f"index={index!r} must be from 0 to {self.size // part.size - 1} to insert {part.size} into {self.size}"
-            )
+        self._check_part(index, part.size, "insert")
         codes = self._blocks.codes.copy()
         codes[index * part.nbytes : (index + 1) * part.nbytes] = part._blocks.codes
-        return block_vector._of(BlockArray(codes, self.format), self._kind)
+        self._blocks = BlockArray(codes, self.format)
+        return self
+
+    def grow(self, size: int, index: int = 0) -> block_vector:
+        """Return a larger vector with this one at part `index`; other elements are undefined in hardware, 0 here."""
+        _check_size(self._kind, size, self._kind.sizes)
+        zeros = bytes(size // self.format.block_size * self.format.block_bytes)
+        return block_vector._of(BlockArray.frombytes(zeros, self.format, size), self._kind).insert(index, self)
+
+    def _check_part(self, index: object, size: int, what: str) -> None:
+        if size > self.size:
+            raise ValueError(f"{what} of {size} elements: a vector of {self.size} has no such part")
+        last = self.size // size - 1
+        if isinstance(index, bool) or not isinstance(index, (int, np.integer)) or not 0 <= index <= last:
+            raise ValueError(f"index={index!r} must be from 0 to {last} to {what} {size} of {self.size} elements")
+
+    def __eq__(self, other: object) -> bool:
+        """Same architecture, format, size and bytes."""
+        return (
+            isinstance(other, block_vector)
+            and (self.arch, self.format) == (other.arch, other.format)
+            and self.tobytes() == other.tobytes()
+        )
 
     def __repr__(self) -> str:
         return f"block_vector({self.tag!r}, {self.size}, arch={self.arch!s}, format={self.format.name})"
@@ -347,7 +369,7 @@ def _kind(tag: object, of: str | int | Arch | None) -> BlockType:
 
 
 def _check_size(kind: BlockType, size: object, allowed: tuple[int, ...]) -> None:
-    if size not in allowed or isinstance(size, bool):
+    if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size not in allowed:
         only = f"; {', '.join(map(str, kind.extract_only))} only by extract" if kind.extract_only else ""
         raise ValueError(
             f"size={size!r} is not a size of {kind.name} block vectors on {kind.arch}: "
@@ -368,8 +390,10 @@ class BlockVectorStream:
 
     Raises
     ------
+    TypeError
+        When it is neither bytes nor a binary file.
     ValueError
-        When a buffer does not hold a whole number of vectors.
+        When a buffer does not hold a whole number of vectors, or an array is not C-contiguous.
 
     Examples
     --------
@@ -399,7 +423,11 @@ class BlockVectorStream:
         if hasattr(buffer, "read") or hasattr(buffer, "write"):
             self._file = buffer
             return
-        data: Any = buffer.reshape(-1) if isinstance(buffer, np.ndarray) else buffer
+        data: Any = buffer
+        if isinstance(buffer, np.ndarray):
+            if not buffer.flags.c_contiguous:
+                raise ValueError(f"buffer of shape {buffer.shape} is not C-contiguous; a stream does not copy it")
+            data = buffer.reshape(-1)
         try:
             self._view = memoryview(data).cast("B")
         except (TypeError, ValueError):

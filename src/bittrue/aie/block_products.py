@@ -9,10 +9,10 @@ import numpy as np
 from ..blocks import encode, take_apart
 from ..chunks import in_chunks
 from ..kinds.block import SharedExponentFormat
-from .block import block_rule, block_types
+from .block import block_rule, type_of
 from .tile import State
 
-__all__ = ["Blocks", "add_blocks", "block_operand", "is_type", "quantised"]
+__all__ = ["Blocks", "add_blocks", "block_operand", "quantised"]
 
 Array = np.ndarray[Any, Any]
 
@@ -20,13 +20,8 @@ Array = np.ndarray[Any, Any]
 Blocks = tuple[Array, Array, int]
 
 
-def is_type(fmt: SharedExponentFormat) -> bool:
-    """Say whether a format is AMD's rather than one of the user's own."""
-    return any(fmt.name.startswith(t.name) for t in block_types())
-
-
 def _encoded(x: Array, fmt: SharedExponentFormat, state: State) -> Array:
-    if is_type(fmt):
+    if type_of(fmt) is not None:
         return encode(x, fmt, rule=block_rule(fmt, state))
     return encode(x, fmt, rounding=state.rounding.rounding)
 

@@ -21,6 +21,8 @@ from ..formats import FloatFormat, IntFormat, format
 from ..rounding import Overflow, Rounding, Rule
 from .arch import Arch
 from .choices import Choices
+from .elements import element
+from .srs import narrow_integers
 from .tile import State, in_force
 
 __all__ = ["add_products", "add_terms", "float_to_bfloat16", "mac_model", "narrow", "to_fixed", "to_float"]
@@ -45,7 +47,7 @@ def float_to_bfloat16(
     Parameters
     ----------
     x : array_like
-        Real numbers; what is not float32 is rounded to it first.
+        Real numbers; what is not float32 is rounded to it first, to nearest even: accumulators hold float32.
     rounding, arch, choices : optional
         Default: the current tile's; the reset value of the rounding register is floor, not nearest even.
 
@@ -66,7 +68,15 @@ def float_to_bfloat16(
     LLVM aie2p-vector-conv-bf16.s; NaN: measured on XDNA1 (xdna-emu 7380bd5), see `Choices.bf16_nan`.
     """
     state = in_force(arch, rounding, choices=choices)
-    return narrow(np.asarray(x, np.float32), _float("bfloat16"), state).view(ml_dtypes.bfloat16)
+    return narrow(_float32(x), _float("bfloat16"), state).view(ml_dtypes.bfloat16)
+
+
+def _float32(x: Any) -> Array:
+    found = np.asarray(x)
+    if found.dtype.kind not in "fiubV":  # V: the types of ml_dtypes
+        return np.asarray(encode(x, "float32", overflow=Overflow.infinity)).view(np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):  # Inf is right, and so is a quiet NaN
+        return found.astype(np.float32)
 
 
 def _float(name: str) -> FloatFormat:
@@ -77,7 +87,7 @@ def _float(name: str) -> FloatFormat:
 
 def narrow(x: Array, target: FloatFormat, state: State) -> Array:
     """Return the codes of float32 values in a vector's float format."""
-    x = np.ascontiguousarray(x, np.float32)
+    x = np.ascontiguousarray(x, np.float32).reshape(x.shape)
     if target.name == "float32":
         return x.view(np.uint32).copy()
     saturates = target.name != "bfloat16" and state.choices.fp8_overflow == "sat"
@@ -100,13 +110,20 @@ def to_float(x: Any, shift: int = 0, *, arch: str | int | Arch | None = None) ->
 
     Parameters
     ----------
-    x : vector of integers, or array_like
+    x : vector of int8, int16, int32, their unsigned kin, cint16 or cint32, or array_like of such integers
     shift : int
         -128 to 127.
 
     Returns
     -------
-    vector of float for a vector, else ndarray of float32
+    vector of float (cfloat for a complex one) for a vector, else ndarray of float32
+
+    Raises
+    ------
+    TypeError
+        For anything but integers.
+    ValueError
+        For other vectors, a shift out of range, integers of more than 32 bits.
 
     Examples
     --------
@@ -114,15 +131,18 @@ def to_float(x: Any, shift: int = 0, *, arch: str | int | Arch | None = None) ->
     array([ 1.25, -0.75], dtype=float32)
     """
     _check_shift(shift)
-    from .vector import vector
+    from .vector import check_lanes, vector
 
     if isinstance(x, vector):
-        of = in_force(x.arch if arch is None else arch).arch
-        return vector("float", to_float(x.integers(), shift), of)
-    source = np.asarray(x)
-    if source.dtype.kind not in "iu" or source.itemsize > 4:
-        raise TypeError(f"x has dtype {source.dtype}; integers of up to 32 bits are expected")
-    return np.ldexp(source.astype(np.float64), -shift).astype(np.float32)
+        of = _own_arch(x, arch)
+        if x.element.part.bits < 8:
+            raise ValueError(f"vectors of {x.element} do not become floats; unpack them first (int8 to int32 do)")
+        kind = element("cfloat" if x.is_complex else "float", of)
+        check_lanes(kind, x.size, of)
+        return vector.of(to_float(x.integers(), shift).view(np.uint32), kind, of)
+    source = narrow_integers(x, "x")
+    with np.errstate(over="ignore"):
+        return np.asarray(np.ldexp(source.astype(np.float64), -shift)).astype(np.float32)
 
 
 def to_fixed(
@@ -140,9 +160,9 @@ def to_fixed(
 
     Parameters
     ----------
-    x : vector of float or bfloat16, or array_like of float32 or bfloat16
+    x : vector of float, bfloat16 or cfloat, or array_like of float32 or bfloat16
     dtype : name or dtype
-        int8, int16, int32 or their unsigned kin.
+        int8, int16, int32 or their unsigned kin; cint16 or cint32 from a vector of cfloat.
     shift : int
         -128 to 127.
     arch, choices : optional
@@ -152,25 +172,39 @@ def to_fixed(
     -------
     vector for a vector, else ndarray
 
+    Raises
+    ------
+    TypeError
+        For anything but float32 and bfloat16, which round by different rules.
+    ValueError
+        For other vectors and destinations, and a shift out of range.
+
     Examples
     --------
     >>> to_fixed(np.float32([1.25, -0.5, 1e12]), "int32", 1).tolist()
     [2, -1, 2147483647]
     """
     _check_shift(shift)
-    from .vector import vector
+    from .vector import check_lanes, vector
 
     if isinstance(x, vector):
-        state = in_force(x.arch if arch is None else arch, choices=choices)
-        values = to_fixed(x.to_numpy(), dtype, shift, arch=state.arch, choices=state.choices)
-        return vector(dtype, values, state.arch)
+        state = in_force(_own_arch(x, arch), choices=choices)
+        if x.element.name not in ("float", "bfloat16", "cfloat"):
+            raise ValueError(f"vectors of {x.element} do not become fixed point (float, bfloat16 and cfloat do)")
+        kind = element(dtype, state.arch)
+        if kind.is_complex != x.is_complex:
+            raise ValueError(f"dtype={kind.name!r} and vectors of {x.element}: only one of them is complex")
+        numbers = x.floats() if x.element.part.bits == 32 else x.to_numpy()
+        values = to_fixed(numbers, kind.part, shift, arch=state.arch, choices=state.choices)
+        check_lanes(kind, x.size, state.arch)
+        return vector.of(values, kind, state.arch)
     state = in_force(arch, choices=choices)
     target = format(dtype)
     if not isinstance(target, IntFormat) or not 8 <= target.bits <= 32:
         raise ValueError(f"dtype={target.name!r} must be int8, int16, int32, uint8, uint16 or uint32")
     source = np.asarray(x)
     narrow_source = source.dtype == ml_dtypes.bfloat16
-    if not narrow_source and source.dtype != np.float32:
+    if not narrow_source and source.dtype.newbyteorder("=") != np.float32:
         raise TypeError(f"x has dtype {source.dtype}; float32 or bfloat16 is expected")
     if state.choices.api_version == "2025.2":
         rounding = Rounding.nearest_even
@@ -183,6 +217,12 @@ def to_fixed(
         wide = format("int32")  # type: ignore[assignment]
     codes = np.asarray(encode(scaled, wide, rounding, Overflow.saturate)).view(wide.code_dtype)
     return codes.astype(target.code_dtype).view(value_dtype(target))
+
+
+def _own_arch(x: Any, arch: str | int | Arch | None) -> Arch:
+    if arch is not None and in_force(arch).arch != x.arch:
+        raise ValueError(f"arch={arch!r}: the vector is of {x.arch}; architectures cannot be mixed")
+    return x.arch  # type: ignore[no-any-return]
 
 
 def _check_shift(shift: object) -> None:
@@ -224,7 +264,6 @@ def add_products(
 
         left, right = _flushed(a).astype(np.float64), _flushed(b).astype(np.float64)
         acc[...] = _flushed(acc)
-
 
         def work(lo: int, hi: int) -> int:
             kernels.aligned(acc[lo:hi], left[lo:hi], right, step, np.empty((3, max(acc.shape[1], 1))))

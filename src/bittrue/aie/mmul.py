@@ -16,8 +16,8 @@ from ..kinds.block import SharedExponentFormat
 from ..records import records
 from .accum import accum
 from .arch import Arch
-from .block import block_format, block_types
-from .block_products import add_blocks, block_operand, is_type, quantised
+from .block import block_format, type_of
+from .block_products import add_blocks, block_operand, quantised
 from .choices import Choices
 from .elements import Element, element, find
 from .floats import INSTRUCTION, add_products
@@ -119,14 +119,14 @@ def mmul_pairs(arch: str | int | Arch | None = None, *, sparse: bool = False) ->
     return [(a, b) for a, b in found]
 
 
-def _operand(dtype: Any, of: Arch, argument: str) -> Operand:
+def _operand(dtype: Any, of: Arch, argument: str, choices: Choices | None = None) -> Operand:
     if find(dtype) is None:
         try:
             known = format(dtype)
         except ValueError:
             known = None
         if isinstance(known, SharedExponentFormat):
-            return block_format(dtype) if isinstance(dtype, str) else known
+            return block_format(dtype, choices) if isinstance(dtype, str) and type_of(known) is not None else known
     try:
         return element(dtype, of)
     except ValueError as error:
@@ -135,7 +135,8 @@ def _operand(dtype: Any, of: Arch, argument: str) -> Operand:
 
 def _kind(of: Operand) -> str:
     if isinstance(of, SharedExponentFormat):
-        return kind(next((t.name for t in block_types() if of.name.startswith(t.name)), of.name))
+        known = type_of(of)
+        return kind(of.name if known is None else known.name)
     return kind(of)
 
 
@@ -193,7 +194,7 @@ class mmul:
     ) -> None:
         state = in_force(arch, overflow=overflow, choices=choices)
         self.arch = state.arch
-        self.a, self.b = _operand(a, self.arch, "a"), _operand(b, self.arch, "b")
+        self.a, self.b = (_operand(x, self.arch, name, state.choices) for name, x in (("a", a), ("b", b)))
         shapes = mmul_shapes(self.a, self.b, self.arch, sparse=sparse)
         found = [s for s in shapes if (s.M, s.K, s.N) == (M, K, N)]
         if not found:
@@ -414,6 +415,8 @@ def matmul(
     x, y = np.asarray(a), np.asarray(b)
     if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0]:
         raise ValueError(f"a and b have shapes {x.shape} and {y.shape}; (M, K) and (K, N) are expected")
+    if isinstance(step, bool) or not isinstance(step, (int, np.integer)) or step < 1:
+        raise ValueError(f"step={step!r} must be a positive integer")
     if block is not None:
         return _matmul_blocks(x, y, block, tag, state, threads)
     first, second = _element(x, state.arch, "a"), _element(y, state.arch, "b")
@@ -424,7 +427,7 @@ def matmul(
     if wanted.is_float:
         acc = np.zeros((x.shape[0], y.shape[1]), np.float32)
         left, right = (np.ascontiguousarray(v, np.float32) for v in (x, y))
-        add_products(acc, left, right, state, step, threads)
+        add_products(acc, left, right, state, int(step), threads)
         return acc
     return _matmul_integers(x, y, first, second, wanted, state)
 
@@ -457,10 +460,9 @@ def _matmul_blocks(x: Array, y: Array, block: Any, tag: str | None, state: State
     fmt = format(block)
     if not isinstance(fmt, SharedExponentFormat):
         raise ValueError(f"block={fmt.name!r} is not a format with shared exponents (bfp16ebs8, mx9, mx6, mx4)")
-    if is_type(fmt):
+    if type_of(fmt) is not None:
         mmul_shapes(fmt, fmt, state.arch)  # raises where the architecture lacks it
-    if isinstance(block, str):
-        fmt = block_format(block, state.choices) if is_type(fmt) else fmt
+        fmt = block_format(block, state.choices) if isinstance(block, str) else fmt
     product_tag("accfloat", tag, state, f"{fmt} x {fmt}")
     acc = np.zeros((x.shape[0], y.shape[1]), np.float32)
     if not acc.size or not x.shape[1]:

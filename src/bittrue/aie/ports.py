@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ..formats import format
 from ..records import records
 from ..rounding import suggestion
-from .arch import Arch, arch
+from .arch import Arch
 from .choices import Choices
-from .elements import Element
+from .elements import Element, find
 from .tags import Tag, find_tag
 from .tile import in_force
 
@@ -92,7 +93,7 @@ def check_port(
     ----------
     port : str
         As in `port_types`.
-    dtype : str, Element, Tag or block format
+    dtype : str, dtype, Element, Tag or format
     arch, choices : optional
     map_nonnative : bool
         Take an accumulator tag that is not native as the native one it maps to; graph code supports native ones only.
@@ -113,7 +114,7 @@ def check_port(
     """
     of = in_force(arch).arch
     wanted = _port(port)
-    name = dtype.name if isinstance(dtype, (Element, Tag)) else str(getattr(dtype, "name", dtype))
+    name = _name(dtype)
     legal = port_types(wanted, of, choices=choices)
     found = {t.name: t for t in legal}.get(name.lower())
     if found is None:
@@ -141,16 +142,15 @@ def _port(port: object) -> str:
     return str(found)
 
 
+def _name(dtype: Any) -> str:
+    known = dtype if isinstance(dtype, (Element, Tag)) else find(dtype)
+    if known is not None:
+        return known.name
+    try:
+        return format(dtype).name
+    except (TypeError, ValueError):
+        return str(dtype)
+
+
 def _is_accumulator(name: str) -> bool:
     return name.lower().startswith(("acc", "cacc"))
-
-
-def cascade_bits(of: str | int | Arch) -> int:
-    """Return the width of a cascade.
-
-    Examples
-    --------
-    >>> cascade_bits("aie"), cascade_bits("xdna2")
-    (384, 512)
-    """
-    return arch(of).cascade_bits

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..arguments import output
 from ..chunks import in_chunks
 from ..codes import value_dtype
 from ..formats import Format, IntFormat, format
@@ -23,7 +24,7 @@ from .tags import Tag, tag
 from .tile import State, in_force
 from .wide import Wide
 
-__all__ = ["check_shift", "srs", "ups"]
+__all__ = ["check_shift", "integers", "narrow_integers", "srs", "ups"]
 
 Array = np.ndarray[Any, Any]
 
@@ -62,7 +63,7 @@ def srs(
     Parameters
     ----------
     acc : array_like of integers, or Wide
-        Any shape and integer dtype; Python integers of up to 127 bits (dtype object).
+        Any shape and integer dtype; Python integers of up to 128 bits (in a list, or an array of objects).
     dtype : name, dtype or IntFormat
         Any integer format of up to 32 bits.
     shift : int
@@ -72,6 +73,7 @@ def srs(
     arch, choices : optional
         Default: the current tile's. The architecture decides which rounding modes there are.
     out : ndarray, optional
+        May be `acc` itself.
     threads : int, optional
 
     Returns
@@ -82,7 +84,7 @@ def srs(
     Raises
     ------
     ValueError
-        For a shift, mode, dtype or `out` that does not fit.
+        For a shift, mode, dtype or `out` that does not fit, and for integers of more than 128 bits.
     TypeError
         When `acc` holds no integers.
 
@@ -100,16 +102,17 @@ def srs(
     state = in_force(arch, rounding, saturation, choices=choices)
     target = _integer(dtype)
     check_shift(shift, state)
-    source = acc if isinstance(acc, Wide) else _array(acc, "acc")
-    kind = value_dtype(target)
-    if out is None:
-        out = np.empty(source.shape, kind)
-    elif not isinstance(out, np.ndarray) or out.shape != source.shape or out.dtype != kind:
-        raise ValueError(f"out must be an array of shape {source.shape} and dtype {kind}")
-    result = out if out.flags.c_contiguous else np.empty(out.shape, kind)
+    source = acc if isinstance(acc, Wide) else integers(acc, "acc")
+    memory = None if out is acc or isinstance(source, Wide) else source
+    result = output(out, source.shape, value_dtype(target), None, memory)
     run(source, result, target, shift, state, threads)
-    if result is not out:
-        np.copyto(out, result)
+    return _delivered(result, out)
+
+
+def _delivered(result: Array, out: Array | None) -> Array:
+    if out is None or out is result:
+        return result
+    np.copyto(out, result)
     return out
 
 
@@ -119,6 +122,8 @@ def run(source: Array | Wide, dst: Array, target: IntFormat, shift: int, state: 
 
     if shift < 0:
         wide = source if isinstance(source, Wide) else Wide.from_array(source)
+        if state.saturation is not SaturationMode.none:  # so far beyond every limit that nothing is lost above 128 bits
+            wide = wide.clamp(-(1 << 100), 1 << 100)
         source, shift = wide << -shift, 0
     p = _parameters(shift, state.rounding.rounding, state.saturation, target.bits, bool(target.signed))
     flat = dst.reshape(-1)
@@ -160,9 +165,9 @@ def ups(
 
     Parameters
     ----------
-    x : array_like of integers of up to 32 bits
+    x : array_like of integers that 32 bits hold, with or without sign
     tag : str
-        An integer accumulator; its native width on `arch` counts.
+        An integer accumulator; its native width on `arch` counts, and for complex ones `x` holds parts in turns.
     shift : int
         0 to 63.
     saturation, arch, choices : optional
@@ -175,6 +180,13 @@ def ups(
     -------
     ndarray of int64, or Wide for 80-bit accumulators
 
+    Raises
+    ------
+    ValueError
+        For a tag, shift or `out` that does not fit, and for integers of more than 32 bits.
+    TypeError
+        When `x` holds no integers.
+
     Examples
     --------
     >>> ups(np.int16([2, -1]), "acc32", 4)
@@ -185,18 +197,12 @@ def ups(
     if acc.is_float:
         raise ValueError(f"tag={acc.name!r} is a float accumulator; ups shifts integers")
     check_upshift(shift)
-    source = _array(x, "x")
-    if source.dtype == object or source.itemsize > 4:
-        raise TypeError(f"x has dtype {source.dtype}; vectors hold integers of up to 32 bits")
+    source = narrow_integers(x, "x")
     if acc.bits > 64:
         if out is not None:
             raise ValueError(f"out cannot hold {acc.native} accumulators, which have {acc.bits} bits")
         return shift_up(Wide.from_array(source), acc, shift, state)
-    if out is None:
-        out = np.empty(source.shape, np.int64)
-    elif not isinstance(out, np.ndarray) or out.shape != source.shape or out.dtype != np.int64:
-        raise ValueError(f"out must be an array of shape {source.shape} and dtype int64")
-    result = out if out.flags.c_contiguous else np.empty(out.shape, np.int64)
+    result = output(out, source.shape, np.dtype(np.int64), None, None if out is x else source)
     from ..kernels import srs as kernels
 
     limits = _ups_limits(acc, state)
@@ -205,9 +211,7 @@ def ups(
     )
     src, dst = np.ascontiguousarray(source).reshape(-1), result.reshape(-1)
     in_chunks(lambda lo, hi: kernels.ups(src[lo:hi], dst[lo:hi], p) or 0, src.size, threads)
-    if result is not out:
-        np.copyto(out, result)
-    return out
+    return _delivered(result, out)
 
 
 _tag = tag
@@ -251,10 +255,45 @@ def _integer(dtype: Any) -> IntFormat:
     return found
 
 
-def _array(x: Any, argument: str) -> Array:
+def integers(x: Any, argument: str) -> Array | Wide:
+    """Return integers in native byte order: int64 or less as they are, others as `Wide`.
+
+    Raises
+    ------
+    TypeError
+        For anything but integers.
+    ValueError
+        For integers of more than 128 bits.
+    """
     found = np.asarray(x)
-    if found.dtype.kind not in "iu" and not (
-        found.dtype == object and all(isinstance(n, (int, np.integer)) for n in found.reshape(-1))
-    ):
+    if found.dtype.kind == "f" and not isinstance(x, np.ndarray):  # an empty list, or integers of many sizes
+        numbers = np.array(x, object)
+        found = numbers if all(isinstance(n, (int, np.integer)) for n in numbers.reshape(-1)) else found
+    if found.dtype == object:
+        numbers = found.reshape(-1)
+        if not all(isinstance(n, (int, np.integer)) for n in numbers):
+            bad = next(n for n in numbers if not isinstance(n, (int, np.integer)))
+            raise TypeError(f"{argument} holds {bad!r}; integers are expected")
+        for n in numbers:
+            if not -(1 << 127) <= n < 1 << 127:
+                raise ValueError(f"{argument} holds {n}, which has more than 128 bits")
+        return Wide.from_array(found)
+    if found.dtype.kind not in "iu":
         raise TypeError(f"{argument} has dtype {found.dtype}; integers are expected")
-    return Wide.from_array(found) if found.dtype in (object, np.uint64) else found  # type: ignore[return-value]
+    found = found.astype(found.dtype.newbyteorder("="), copy=False)
+    return Wide.from_array(found) if found.dtype == np.uint64 else found
+
+
+def narrow_integers(x: Any, argument: str) -> Array:
+    """Return integers that 32 bits hold, as vectors do, as a native array; errors as those of `integers`."""
+    found = integers(x, argument)
+    if isinstance(found, Wide):
+        numbers = np.array(found.to_ints(), object).reshape(found.shape)
+    elif found.itemsize <= 4:
+        return found
+    else:
+        numbers = found
+    outside = (numbers < -(1 << 31)) | (numbers >= 1 << 32)
+    if outside.any():
+        raise ValueError(f"{argument} holds {numbers[outside][0]}; vectors hold integers of up to 32 bits")
+    return numbers.astype(np.int64, copy=False)

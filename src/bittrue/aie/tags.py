@@ -195,7 +195,8 @@ def default_tag(a: object, b: object, of: str | int | Arch) -> str:
 
 def find_tag(name: str | Tag, state: State) -> Tag:
     """Find a tag; `Choices.xdna2_caccfloat` may add one."""
-    if name == "caccfloat" and state.arch.number == 21 and state.choices.xdna2_caccfloat == "offered":
+    offered = state.arch.number == 21 and state.choices.xdna2_caccfloat == "offered"
+    if offered and isinstance(name, str) and name.lower() == "caccfloat":
         return Tag("caccfloat", state.arch, 32, tag("caccfloat", 20).lanes)
     return tag(name, state.arch)
 
