@@ -9,8 +9,12 @@ from contextlib import suppress
 from ..array import Array
 from ..files import INDEX_SUFFIX, load
 from ..formats import Format
+from ..formats import format as find_format
+from .pipes import read_hex
 
-__all__ = ["checkpoint_of", "one_array", "parse_shape", "quiet_cluster", "rows_of"]
+__all__ = ["checkpoint_of", "one_array", "or_hex", "parse_shape", "quiet_cluster", "rows_of"]
+
+_HEX = (".hex", ".mem")
 
 
 def checkpoint_of(source: str) -> str:
@@ -39,6 +43,15 @@ def parse_shape(text: str | None) -> tuple[int, ...] | None:
         raise ValueError(f"--shape {text!r} is not a shape; expected sizes such as 64,128") from None
 
 
+def or_hex(path: str, format: Format | str | None, option: str) -> str | Array:
+    """Return a path, or the codes of a text file of codes, as simulators of hardware write and read them."""
+    if not path.lower().endswith(_HEX):
+        return path
+    if format is None:
+        raise ValueError(f"{path}: lines of codes do not tell their format; give it ({option})")
+    return read_hex(path, find_format(format))
+
+
 def one_array(path: str, format: Format | str | None, shape: tuple[int, ...] | None) -> Array:
     """Return the one array of a file.
 
@@ -47,6 +60,10 @@ def one_array(path: str, format: Format | str | None, shape: tuple[int, ...] | N
     ValueError
         When there are several, or when it is one of blocks.
     """
+    if path.lower().endswith(_HEX):
+        text = or_hex(path, format, "--format")
+        assert isinstance(text, Array)
+        return text if shape is None else text.reshape(shape)
     named = path.lower().endswith((".npy", ".bin", ".raw"))
     found = load(path, format=format if named else None, shape=shape)
     if isinstance(found, dict):

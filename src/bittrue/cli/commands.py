@@ -160,6 +160,30 @@ def decode(
 
 
 @app.command(
+    "vectors",
+    epilog="Examples: bittrue vectors --to float8_e4m3fn > vectors.hex / "
+    "bittrue vectors --to hifloat8 --source half --rounding nearest_away --rounding hybrid --overflow infinity",
+)
+def vectors(
+    to: Annotated[str, typer.Option("--to", help="Format of the results, of up to 16 bits.", metavar="FORMAT")],
+    source: Annotated[str, typer.Option(help="Format of the inputs.", metavar="FORMAT")] = "float32",
+    rounding: Annotated[
+        list[str] | None,
+        typer.Option(help="A column for this mode; repeatable. Default: all that need no random bits.", metavar="MODE"),
+    ] = None,
+    overflow: OverflowOption = None,
+    nan: NanOption = None,
+) -> None:
+    """Write test vectors in hexadecimal: every value and midpoint, what lies beside them, and each mode's result.
+
+    Lines are an input and a code for each mode; // begins a comment, as in Verilog's $readmemh.
+    """
+    from .vectors import write_vectors
+
+    write_vectors(to, source, rounding or [], overflow, nan)
+
+
+@app.command(
     "convert",
     epilog="Examples: bittrue convert model.safetensors --to hifloat8 / "
     "bittrue convert x.bin --format float32 --shape 64,128 --to int8 --rounding floor -o y.bin",

@@ -9,7 +9,7 @@ from typing import Any
 from ..comparison import Mismatch, Report, TensorReport, compare
 from ..comparison.report import code_text, ulp_text, value_text
 from ..formats import Format
-from .arguments import one_array, parse_shape, rows_of
+from .arguments import one_array, or_hex, parse_shape, rows_of
 from .output import console, middle, print_json, table
 from .progress import Bar
 
@@ -38,14 +38,15 @@ def compare_files(
 
         AtomicFile(html, force=force).check()
     given = {name: value for name, value in options.items() if value is not None}
-    sizes, dump = parse_shape(shape), None
+    sizes = parse_shape(shape)
+    reference, dump = or_hex(golden, format, "--format"), or_hex(actual, format, "--format")
     if layout is not None:
         matrix = one_array(golden, format, sizes)
         dump = rows_of(actual, layout, matrix.format, matrix.shape)
     started = time.perf_counter()
     with Bar() as bar:
         report = compare(
-            golden, actual if dump is None else dump, standard, third=third, format=format, shape=sizes,
+            reference, dump, standard, third=third, format=format, shape=sizes,
             tensors=list(tensors) or None, progress=bar.show, **given,
         )
     seconds = time.perf_counter() - started

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..diagnosis import Diagnosis, diagnose
 from ..diagnosis.result import percent
-from .arguments import one_array, parse_shape, rows_of
+from .arguments import one_array, or_hex, parse_shape, rows_of
 from .output import console, print_json, table
 from .progress import Bar
 
@@ -21,15 +21,15 @@ def diagnose_files(
     quant: str | None, as_json_text: bool, **options: Any,
 ) -> bool:
     """Diagnose a dump, print the result, and return whether a rule explains it."""
-    sizes, dump = parse_shape(shape), None
+    sizes = parse_shape(shape)
+    x, dump = or_hex(source, format, "--format"), or_hex(actual, to, "--to")
     if layout is not None:
         if to is None:
             raise ValueError(f"--layout {layout} needs --to, the format of ACTUAL")
         dump = rows_of(actual, layout, to, one_array(source, format, sizes).shape)
     with Bar() as bar:
         found = diagnose(
-            source, actual if dump is None else dump, to, format=format, shape=sizes, quant=_words(quant),
-            progress=bar.show, **options,
+            x, dump, to, format=format, shape=sizes, quant=_words(quant), progress=bar.show, **options
         )
     if as_json_text:
         print_json(found.to_dict())
@@ -53,8 +53,8 @@ def _words(text: str | None) -> Any:
         return words[0] if len(words) == 1 else np.array(words, np.uint64)
     except (ValueError, OverflowError):
         raise ValueError(
-            f"--quant {text!r} is no parameter word; expected a number such as 0x7fb03f000000, several of them by comma, "
-            f"or a .bin or .npy file"
+            f"--quant {text!r} is no parameter word; expected a number such as 0x7fb03f000000, several by comma, or a "
+            f".bin or .npy file"
         ) from None
 
 

@@ -16,11 +16,13 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from .. import codec, exact
+from ..array import Array
+from ..files import FileError
 from ..formats import BoolFormat, ComplexFormat, FloatFormat, Format, IntFormat, format
 from ..parse import encode_objects, parse_number
 from ..rounding import Overflow, Rounding, Rule, suggestion
 
-__all__ = ["OUTPUTS", "decode_lines", "encode_lines"]
+__all__ = ["OUTPUTS", "decode_lines", "encode_lines", "read_hex"]
 
 Codes = np.ndarray[Any, Any]
 
@@ -119,6 +121,31 @@ def _read_code(line: bytes, f: Format, index: int) -> int:
     if code >= 1 << f.bits:
         raise ValueError(f"line {index + 1}: code {text:.60} is out of range for {f.name}: 0 to {(1 << f.bits) - 1:#x}")
     return code
+
+
+def read_hex(path: str, f: Format) -> Array:
+    """Return the codes in a text file, one in a line in hexadecimal; // begins a comment.
+
+    Raises
+    ------
+    FileError
+        When the file cannot be read.
+    ValueError
+        For a line that is no code of the format, with its number.
+    """
+    try:
+        with open(path, "rb") as file:
+            lines = file.read().splitlines()
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}") from None
+    given = [(i, line) for i, text in enumerate(lines) if (line := text.partition(b"//")[0].strip())]
+    for i, line in given:
+        if len(line.split()) > 1:
+            raise ValueError(f"{path}: line {i + 1}: has {len(line.split())} columns; expected one code in each line")
+    try:
+        return Array(np.array([_read_code(line, f, i) for i, line in given], f.code_dtype).view(f.storage), f)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
 def _text(line: bytes) -> str:

@@ -2,5 +2,6 @@
 
 The command line and the explorer both print what is found here; nothing here prints. Import the modules: `numbers`
 (exact numbers as text), `catalogue` (formats), `number` (one number in one format), `line` (what a format has between
-two numbers), `blocks`, `casts` and `words` (Fixpipe's parameters, and an accumulator on its way through them).
+two numbers), `blocks`, `casts`, `words` (Fixpipe's parameters, and an accumulator on its way through them) and
+`vectors` (the inputs at which rules part).
 """
