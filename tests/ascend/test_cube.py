@@ -130,6 +130,11 @@ def test_hf32(product: str, fraction_bits: int) -> None:
         got = ascend.hf32(x, mode, product, choices=Choices(hf32_zero=zero))
         want = np.float32([to_hf32(float(v), fraction_bits, ties) for v in x])
         assert np.array_equal(got, want, equal_nan=True) and np.array_equal(np.signbit(got), np.signbit(x)), ties
+    even = ascend.hf32(x, product=product)
+    for other in (x.astype(">f4"), bt.array(x, "float32"), np.stack([x, x], 1)[:, 0]):
+        assert np.array_equal(ascend.hf32(other, product=product), even, equal_nan=True)
+    many = np.resize(x, (3, 100_003))
+    assert np.array_equal(ascend.hf32(many, product=product, threads=3), np.resize(even, many.shape), equal_nan=True)
     largest = ascend.hf32(np.float32([3.4028235e38]), product=product, choices=Choices(hf32_overflow="largest"))
     assert largest == np.float32((2 - 2.0**-fraction_bits) * 2.0**127)
 

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import enum
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import codec
 from ..array import Array
-from ..formats import FloatFormat
-from ..rounding import Overflow, Rounding, suggestion
+from ..chunks import in_chunks
+from ..rounding import suggestion
 from .choices import Choices
 from .products import DEFAULT_PRODUCT, Product, product, products
 
 __all__ = ["HF32TransMode", "hf32"]
 
 _DEFAULT = Choices()
-_NEAREST_ZERO = {
-    "ties_to_zero": Rounding.nearest_zero,
-    "ties_away": Rounding.nearest_away,
-    "cut": Rounding.trunc,
-}
-_OVERFLOW = {"infinity": Overflow.infinity, "largest": Overflow.saturate_finite}
 
 
 class HF32TransMode(enum.Enum):
@@ -84,18 +76,37 @@ def hf32(
     values = np.asarray(x)
     if values.dtype.newbyteorder("=") != np.float32:
         raise TypeError(f"x has dtype {values.dtype}; HF32 is made of float32")
-    rounding = Rounding.nearest_even if _mode(mode) is HF32TransMode.NEAREST_EVEN else _NEAREST_ZERO[chosen.hf32_zero]
-    fmt = _format(of.hf32_bits)
-    found = codec.quantize(values, fmt, rounding, overflow=_OVERFLOW[chosen.hf32_overflow], threads=threads)
-    return np.asarray(found, np.float32)
+    even = _mode(mode) is HF32TransMode.NEAREST_EVEN
+    src = np.ascontiguousarray(values, np.float32).reshape(values.shape)
+    out = np.empty_like(src)
+    _round(src.reshape(-1), out.reshape(-1), 23 - of.hf32_bits, even, chosen, threads)
+    return out
 
 
 _product = product
 
 
-@cache
-def _format(bits: int) -> FloatFormat:
-    return FloatFormat(f"hf32_m{bits}", exponent_bits=8, mantissa_bits=bits)
+def _round(
+    src: np.ndarray[Any, Any],
+    dst: np.ndarray[Any, Any],
+    dropped: int,
+    even: bool,
+    choices: Choices,
+    threads: int | None,
+) -> None:
+    from ..kernels.fraction import shorten
+
+    tie = 1 << (dropped - 1)
+    half = tie - 1 if even else {"ties_to_zero": tie - 1, "ties_away": tie, "cut": 0}[choices.hf32_zero]
+    beyond = 0x7F800000 if choices.hf32_overflow == "infinity" else 0x7F800000 - (1 << dropped)
+    numbers = [np.uint32(n) for n in (dropped, half, even, beyond)]
+    x, y = src.view(np.uint32), dst.view(np.uint32)
+
+    def work(lo: int, hi: int) -> int:
+        shorten(x[lo:hi], y[lo:hi], *numbers)
+        return 0
+
+    in_chunks(work, x.size, threads, 1, 64)
 
 
 def _mode(mode: Any) -> HF32TransMode:
