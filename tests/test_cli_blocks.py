@@ -135,6 +135,16 @@ def test_convert(run, tmp_path: Path, name: str, options: list[str], rule: dict)
     assert f"to {fmt.name}" in text
 
 
+def test_blocks_that_are_copied_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own = SharedExponentFormat("own", block_size=16, mantissa_bits=5)
+    bt.save(tmp_path / "a.safetensors", {"a": bt.array(X, "mxfp4"), "b": bt.array(X, own), "c": X})
+    arguments = [str(tmp_path / "a.safetensors"), "--to", "half", "-o", str(tmp_path / "b.safetensors")]
+    assert main(["convert", *arguments]) == 0
+    out, err = capsys.readouterr()
+    assert "1 tensor to float16, 2 copied unchanged in " in out
+    assert err.startswith("warning: a and 1 more are in blocks and copied unchanged;") and err.count("\n") == 1
+
+
 def test_convert_in_pieces_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from bittrue import convert
     from bittrue.convert import work

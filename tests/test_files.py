@@ -352,6 +352,7 @@ def test_writer_refuses_what_was_not_announced(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("x.txt", np.zeros(2)), r"path='.*x.txt' must end in one of .safetensors"),
+        (("x.pt", np.zeros(2)), r"path='.*x.pt' must end in .*; write PyTorch's state_dict with safetensors"),
         (("x.npz", np.zeros(2)), "arrays must map names to arrays for a .npz file, not be ndarray"),
         (("x.npy", {"a": np.zeros(1), "b": np.zeros(1)}), "holds exactly one array, not 2"),
         (("x.npz", {"a": [1, 2]}), r"arrays\['a'\] must be an Array or a NumPy array, not list"),

@@ -273,6 +273,8 @@ def test_mistakes() -> None:
         btorch.from_torch(torch.zeros(2, dtype=torch.complex128))
     with pytest.raises(TypeError, match="not list"):
         btorch.to_torch([1])
+    with pytest.raises(TypeError, match=r"torch.from_numpy\(np.array\(a\)\) has its values"):
+        btorch.to_torch(bt.array(np.ones(16), "mx9"))
 
 
 def test_importing_does_not_import_the_compiler() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..convert import TensorReport
 from ..convert import convert as run_convert
-from ..files import INDEX_SUFFIX, RAW_SUFFIXES
+from ..files import INDEX_SUFFIX, RAW_SUFFIXES, open_tensors
 from ..formats import Format, format
 from ..kinds.block import BlockFormat, BlockRule
 from ..rounding import Rule
@@ -100,11 +100,28 @@ def convert(
         _print_table(reports)
         if about:
             print(f"\n{about}")
-        print(f"\nwrote {target}: {_count_words(reports)} to {f.name}{_rule_words(rule, f)} in {seconds:.2f} s")
+        converted, copied = _count_words(reports)
+        print(f"\nwrote {target}: {converted} to {f.name}{_rule_words(rule, f)}{copied} in {seconds:.2f} s")
     left_out = [r for r in reports if r.skipped]
     for r in left_out:
         print(f"warning: {r.name}: dtype {r.source!r} is not known; left out of {target}", file=sys.stderr)
+    blocks = _copied_blocks(reports, source, source_format, shape)
+    if blocks:
+        what = f"{blocks[0]} is" if len(blocks) == 1 else f"{blocks[0]} and {len(blocks) - 1} more are"
+        print(f"warning: {what} in blocks and copied unchanged; bittrue.load and numpy.asarray give the values",
+              file=sys.stderr)
     return not left_out
+
+
+def _copied_blocks(
+    reports: Sequence[TensorReport], source: str, fmt: str | None, shape: tuple[int, ...] | None
+) -> list[str]:
+    """Return the names of tensors that were copied because they are in a block format."""
+    copied = [r.name for r in reports if not r.converted and not r.skipped]
+    if not copied:
+        return []
+    with open_tensors(source, format=fmt, shape=shape) as reader:
+        return [name for name in copied if reader[name].format.kind == "block"]
 
 
 def default_output(source: str, f: Format) -> str:
@@ -188,10 +205,10 @@ def _amount(count: int) -> str:
     return f"{count:.3g}"
 
 
-def _count_words(reports: Sequence[TensorReport]) -> str:
+def _count_words(reports: Sequence[TensorReport]) -> tuple[str, str]:
     converted = sum(r.converted for r in reports)
     copied = sum(not r.converted and not r.skipped for r in reports)
-    return f"{converted} tensor{'s' * (converted != 1)}" + (f", {copied} copied unchanged" if copied else "")
+    return f"{converted} tensor{'s' * (converted != 1)}", f", {copied} copied unchanged" if copied else ""
 
 
 def _rule_words(rule: Rule | BlockRule, f: Format) -> str:

@@ -289,7 +289,11 @@ def suffix_of(path: Path) -> str:
     for suffix in SINKS:
         if name.endswith(suffix):
             return suffix
-    raise ValueError(f"path={os.fspath(path)!r} must end in one of {', '.join(SINKS)}")
+    pickled = os.path.splitext(os.fspath(path))[1].lower() in (".pt", ".pth", ".ckpt")
+    raise ValueError(
+        f"path={os.fspath(path)!r} must end in one of {', '.join(SINKS)}"
+        + ("; write PyTorch's state_dict with safetensors.torch.save_file" if pickled else "")
+    )
 
 
 def _check_name(name: object) -> None:

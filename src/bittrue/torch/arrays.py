@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from ..array import Array
+from ..blocks.array import BlockArray
 from ..formats import Format
 from ..formats import format as _format
 
@@ -37,6 +38,8 @@ def to_torch(a: Array) -> torch.Tensor:
     >>> to_torch(bt.array([1.0, 0.3], "float8_e4m3fn")).dtype
     torch.float8_e4m3fn
     """
+    if isinstance(a, BlockArray):
+        raise TypeError("a is a BlockArray, and torch has no blocks; torch.from_numpy(np.array(a)) has its values")
     if not isinstance(a, Array):
         raise TypeError(f"a must be a bittrue.Array, not {type(a).__name__}")
     codes = a.codes
