@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from fractions import Fraction
 
 import boundary
@@ -11,6 +12,7 @@ import pytest
 
 import bittrue as bt
 from bittrue import exact
+from bittrue.chunks import in_chunks
 from bittrue.rounding import Overflow, Rounding, Rule
 
 FLOATS = [f for f in bt.formats() if f.kind in ("float", "tapered")]
@@ -421,3 +423,18 @@ def test_infinity_rule_for_every_format_without_one():
 
 def test_rounding_members_are_strings():
     assert Rounding("floor") is Rounding.floor and Rounding.floor == "floor"
+
+
+def test_after_an_error_no_thread_writes_on():
+    done = []
+
+    def work(start: int, stop: int) -> int:
+        if not start:
+            raise KeyboardInterrupt
+        time.sleep(0.05)
+        done.append(start)
+        return 0
+
+    with pytest.raises(KeyboardInterrupt):
+        in_chunks(work, 4, 4)
+    assert sorted(done) == [1, 2, 3]

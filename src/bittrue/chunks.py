@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -65,9 +65,13 @@ def in_chunks(work: Callable[[int, int], int], n: int, threads: int | None, widt
         _pool = ThreadPoolExecutor(max_workers=64, thread_name_prefix="bittrue")
     edges = [n * i // workers // step * step for i in range(workers)] + [n]
     jobs = [_pool.submit(work, lo, hi) for lo, hi in zip(edges[1:], edges[2:])]
-    found = work(edges[0], edges[1])
-    for job in jobs:
-        found |= job.result()
+    try:
+        found = work(edges[0], edges[1])
+        for job in jobs:
+            found |= job.result()
+    except BaseException:
+        wait(jobs)  # the caller's memory is its own again when this returns
+        raise
     return found
 
 
