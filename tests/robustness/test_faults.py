@@ -173,7 +173,7 @@ def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
     commands = {
         "convert @/a.safetensors --to int8 -o @/closed/o.npz": "closed/o.npz: permission denied",
         "convert @/in/model.safetensors.index.json --to int8 -o @/closed/new": "closed/new: cannot be made a folder",
-        "study @/a.safetensors --formats int8 --html @/closed/o.html --force": "closed/o.html: permission denied",
+        "study @/gone.npy --html @/closed/o.html --force": "closed/o.html: permission denied",  # before the work
         "compare @/a.safetensors @/a.safetensors --html @/closed/p.html": "closed/p.html: permission denied",
         "convert @/secret.npy --to int8 -o @/o.npy": "secret.npy: permission denied",
     }
@@ -384,7 +384,7 @@ def test_eight_threads_convert_at_once(tmp_path: Path) -> None:
     save(tmp_path / "a.safetensors", {"w": weights(), "b": np.arange(9)})
     convert(tmp_path / "a.safetensors", tmp_path / "serial.npz", "hifloat8")
     expected = (tmp_path / "serial.npz").read_bytes()
-    start = threading.Barrier(8)
+    start = threading.Barrier(8, timeout=60)  # else one that fails would leave the others waiting
     outcomes: dict[str, list[object]] = {"own": [], "first": [], "forced": []}
 
     def work(n: int) -> None:

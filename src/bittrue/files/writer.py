@@ -8,6 +8,7 @@ import signal
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from tempfile import TemporaryFile
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -45,13 +46,18 @@ class AtomicFile:
         self._file: BinaryIO | None = None
 
     def __enter__(self) -> BinaryIO:
+        self._check_names()
         with explained(self.path):
-            self.check()
             self._file = open(self._temporary, "xb")
         return self._file
 
     def check(self) -> None:
-        """Raise if `path` must not be written."""
+        """Raise if `path` must not be written, or its folder cannot be; for those who will write only much later."""
+        self._check_names()
+        with explained(self.path), TemporaryFile(dir=os.path.dirname(self._target)):
+            pass
+
+    def _check_names(self) -> None:
         folder = os.path.dirname(self._target)
         if not os.path.isdir(folder):
             raise FileError(f"{self.path}: the folder {folder} does not exist")
