@@ -52,6 +52,7 @@ def address():
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     while not server.started:
+        assert thread.is_alive()
         time.sleep(0.01)
     yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
     server.should_exit = True
