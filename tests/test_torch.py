@@ -118,6 +118,17 @@ def test_scales_and_random_bits() -> None:
     assert same(seeded, bt.quantize(plain(x), "float8_e4m3fn", "stochastic", seed=5))
 
 
+def test_arrays_of_numpy_are_arguments_too() -> None:
+    x = np.float32([[1.3, 2.2], [3.4, -4.4]])
+    for scale in (np.float32(1.7), [1.7, 2.5], np.array([1.7, 2.5], np.float32), np.float64(0.3)):
+        expected = bt.quantize(x, "int8", scale=scale, zero_point=np.int8(3), axis=0)
+        found = btorch.quantize(torch.from_numpy(x), "int8", scale=scale, zero_point=np.int8(3), axis=0)
+        assert found.numpy().tobytes() == expected.tobytes()
+    random = np.full(x.shape, 0xFFFF_FFFF, np.uint32)
+    found = btorch.quantize(torch.from_numpy(x), "int8", "stochastic", random=random)
+    assert found.tolist() == [[2, 3], [4, -5]]
+
+
 def test_a_format_of_ones_own_and_names() -> None:
     own = bt.FloatFormat("own_e3m2", exponent_bits=3, mantissa_bits=2, bias=5, inf=False, nan="none")
     x = values(torch.float32)
@@ -258,6 +269,9 @@ def test_float8_means_the_same_to_torch() -> None:
 
 
 def test_mistakes() -> None:
+    for function in (lambda x: btorch.quantize(x, "int8"), btorch.from_torch):
+        with pytest.raises(TypeError, match="t must be a torch tensor, not ndarray"):
+            function(np.ones(2, np.float32))
     x = torch.ones(4)
     with pytest.raises(ValueError, match="float8_e4m3fn"):
         btorch.quantize(x, "float8_e4m3f")

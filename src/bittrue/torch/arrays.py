@@ -71,6 +71,8 @@ def from_torch(t: torch.Tensor, format: Format | str | None = None) -> Array:
     >>> from_torch(torch.tensor([1.0, 0.3]).to(torch.float8_e4m3fn))
     Array([1.    , 0.3125], shape=(2,), format=float8_e4m3fn)
     """
+    if not isinstance(t, torch.Tensor):
+        raise TypeError(f"t must be a torch tensor, not {type(t).__name__}; bittrue.Array takes NumPy arrays")
     name = _NAMES.get(t.dtype)
     if format is None and name is None:
         raise ValueError(f"t has dtype {t.dtype}, for which there is no format; give format=")

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import ml_dtypes
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 
 from .. import exact
 from ..codec import quantize as _quantize
@@ -68,9 +69,9 @@ def quantize(
     *,
     negative: Negative | str | None = None,
     seed: int | None = None,
-    random: torch.Tensor | None = None,
-    scale: torch.Tensor | float | None = None,
-    zero_point: torch.Tensor | int | None = None,
+    random: torch.Tensor | ArrayLike | None = None,
+    scale: torch.Tensor | ArrayLike | None = None,
+    zero_point: torch.Tensor | ArrayLike | None = None,
     axis: int = -1,
 ) -> torch.Tensor:
     """Round a tensor to the values that a format holds: `bittrue.quantize`, bit for bit, with a gradient.
@@ -86,9 +87,9 @@ def quantize(
         Any real or block format.
     rounding, overflow, nan, rule, negative, seed, axis
         As in `bittrue.quantize`.
-    random : integer Tensor, optional
+    random : integer Tensor or array, optional
         Random bits of stochastic rounding, one 32-bit word per element.
-    scale, zero_point : Tensor or number, optional
+    scale, zero_point : Tensor, array or number, optional
         As in `bittrue.quantize`; one-dimensional ones lie along `axis`.
 
     Returns
@@ -122,16 +123,20 @@ def quantize(
     >>> y.sum().backward(); x.grad.tolist()
     [1.0, 1.0, 1.0]
     """
+    if not isinstance(t, torch.Tensor):
+        raise TypeError(f"t must be a torch tensor, not {type(t).__name__}; bittrue.quantize takes NumPy arrays")
     key = _key(format, rounding, overflow, nan, _parts(rule), negative, seed)
     if t.dtype not in _FLOATS:
         raise TypeError(f"t has dtype {t.dtype}; quantize takes float16, bfloat16, float32 or float64")
-    return torch.ops.bittrue.quantize(t, key, random, _tensor(scale, t), _tensor(zero_point, t), axis)
+    return torch.ops.bittrue.quantize(t, key, _tensor(random), _tensor(scale), _tensor(zero_point), axis)
 
 
-def _tensor(value: Any, t: torch.Tensor) -> torch.Tensor | None:
+def _tensor(value: Any) -> torch.Tensor | None:
     if value is None or isinstance(value, torch.Tensor):
         return value
-    return torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else torch.int64)
+    if isinstance(value, (int, float)):  # which compilers trace
+        return torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else torch.int64)
+    return torch.from_numpy(np.array(value))
 
 
 def _parts(rule: Any) -> Any:
