@@ -404,13 +404,18 @@ def to_float32(value):
 
 
 def aligned(addends):
-    """Section 9.4: XDNA1's sum of exact addends."""
-    finite = [a for a in addends if a]
-    if not finite:
+    """Section 9.4: XDNA1's sum of exact addends: numbers, and products as pairs of factors.
+
+    The exponent of a product is the sum of its factors' (xdna-emu 7380bd5, bf16_pipeline.rs), though it may be twice as
+    large.
+    """
+    factors = [a if isinstance(a, tuple) else (a, Fraction(1)) for a in addends]
+    factors = [(a, b) for a, b in factors if a and b]
+    if not factors:
         return 0.0
-    top = max(floor_log2(abs(a)) for a in finite)
+    top = max(floor_log2(abs(a)) + floor_log2(abs(b)) for a, b in factors)
     unit = Fraction(2) ** (top - 23)
-    total = sum(round(a / unit) for a in finite) * unit  # round: half to even
+    total = sum(round(a * b / unit) for a, b in factors) * unit  # round: half to even
     found = to_float32(total)
     return found if abs(found) >= 2.0**-126 else math.copysign(0.0, found)
 
@@ -438,16 +443,47 @@ def test_bfloat16_mac(arch):
         acc = aie.mul(u, v)
         products = [Fraction(float(a)) * Fraction(float(b)) for a, b in zip(x, y)]
         assert acc.tolist() == [float(p) for p in products]  # 16 bits: exact
-        others = [Fraction(float(a)) * Fraction(float(b)) for a, b in zip(x, z)]
-        sums = [(p, q) for p, q in zip(products, others)]
-        combine = (lambda p, q: aligned([p, q])) if arch == "aie-ml" else (lambda p, q: to_float32(p + q))
-        assert acc.mac(u, w).tolist() == [combine(p, q) for p, q in sums]
-        assert acc.msc(u, w).tolist() == [combine(p, -q) for p, q in sums]
+        sums = [(p, Fraction(float(a)), Fraction(float(b))) for p, a, b in zip(products, x, z)]
+
+        def at_once(p, a, b):
+            return aligned([p, (a, b)])
+
+        def ieee(p, a, b):
+            return to_float32(p + a * b)
+
+        combine, other_way = (at_once, ieee) if arch == "aie-ml" else (ieee, at_once)
+        assert acc.mac(u, w).tolist() == [combine(*s) for s in sums]
+        assert acc.msc(u, w).tolist() == [combine(p, -a, b) for p, a, b in sums]
         assert aie.negmul(u, v).tolist() == [-float(p) for p in products]
         other = {"aie-ml": "ieee", "xdna2": "aligned23"}[arch]
         found = acc.mac(u, w, choices=aie.Choices(mac_model=other)).tolist()
-        combine = (lambda p, q: aligned([p, q])) if other == "aligned23" else (lambda p, q: to_float32(p + q))
-        assert found == [combine(p, q) for p, q in sums]
+        assert found == [other_way(*s) for s in sums]
+
+
+@pytest.mark.parametrize(
+    "products, total",
+    [
+        ([(1.5, 1.5), (2.0**-23, 1), (2.0**-23, 1)], 2.25 + 2.0**-22),  # at the exponent 0, a unit of 2**-23 each
+        ([(2, 1), (2.0**-23, 1), (2.0**-23, 1)], 2.0),  # at the exponent 1, half a unit each: to even
+        ([(2, 1), (1.5 * 2.0**-23, 1), (2.0**-24, 1)], 2 + 2.0**-22),  # three quarters of a unit, and a quarter
+        ([(1.5, 1.5), (1.5 * 2.0**-24, 1), (-1.5 * 2.0**-24, -1)], 2.25 + 2.0**-22),  # three quarters each
+        ([(1.5, 1.5), (2.0**-23, 1)], 2.25),  # a sum of 25 bits: half to even
+    ],
+)
+def test_exponents_of_products_are_sums(products, total):
+    """1.5 * 1.5 is 2.25 at the exponent 0, not 1.125 at the exponent 1: xdna-emu 7380bd5, bf16_pipeline.rs."""
+    a, b = np.array(products).T.astype(ml_dtypes.bfloat16)
+    assert aie.matmul(a[None], b[:, None], arch="aie-ml")[0, 0] == total
+    lanes = [aie.vector("bfloat16", [float(x)] * 8, "aie-ml") for x in (*a[:2], *b[:2])]
+    if len(products) == 2:
+        assert aie.mul(lanes[1], lanes[3]).mac(lanes[0], lanes[2])[0] == total
+
+
+def test_a_vector_of_xdna_emu():
+    """bf16_pipeline.rs of xdna-emu 7380bd5, whose model of the MAC was compared with XDNA1 silicon."""
+    a = np.uint16([0xEBD7, 0xB13B, 0x4F6C, 0x8D21, 0x6080, 0x39C6, 0x107E, 0xD6A6]).view(ml_dtypes.bfloat16)
+    b = np.uint16([0x0802, 0x7B38, 0x6983, 0x2273, 0x33A8, 0x1130, 0xE493, 0x18EC]).view(ml_dtypes.bfloat16)
+    assert aie.matmul(a[None], b[:, None], arch="aie-ml").view(np.uint32)[0, 0] == 0x797187FF
 
 
 def test_bfloat16_special_values():
@@ -484,7 +520,7 @@ def test_complex_floats():
     assert found.tag.name == "caccfloat" and found.is_complex
     for lane, (p, q) in zip(found.tolist(), zip(x.tolist(), y.tolist())):
         m, n, r, s = (Fraction(t) for t in (p.real, p.imag, q.real, q.imag))
-        assert (lane.real, lane.imag) == (aligned([m * r, -n * s]), aligned([m * s, n * r]))
+        assert (lane.real, lane.imag) == (aligned([(m, r), (-n, s)]), aligned([(m, s), (n, r)]))
     assert found.to_vector("cfloat").to_numpy().tolist() == found.tolist()
     assert aie.Choices(xdna2_caccfloat="refused") == aie.Choices()
     with pytest.raises(ValueError, match="caccfloat"):

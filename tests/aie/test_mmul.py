@@ -130,12 +130,12 @@ def ordered(a, b, step, model):
         for j in range(len(b[0])):
             acc = 0.0
             for start in range(0, len(row), step):
-                products = [row[k] * b[k][j] for k in range(start, min(start + step, len(row)))]
+                products = [(row[k], b[k][j]) for k in range(start, min(start + step, len(row)))]
                 if model == "aligned23":
                     acc = aligned([Fraction(acc), *products])
                 else:
-                    for p in products:
-                        acc = to_float32(Fraction(acc) + Fraction(to_float32(p)))
+                    for p, q in products:
+                        acc = to_float32(Fraction(acc) + Fraction(to_float32(p * q)))
             found.append(acc)
     return found
 

@@ -129,7 +129,8 @@ class Choices:
         ("arch", "as measured or modelled for each architecture: aligned23 on AIE-ML, ieee elsewhere", "XEMU; LLVM"),
         (
             "aligned23",
-            "every addend is rounded to 23 fraction bits below the largest exponent; one exact sum, one rounding",
+            "addends are rounded at 23 fraction bits below the largest exponent, where a product has the sum of its "
+            "factors' exponents; one exact sum, one rounding",
             "XDNA1 silicon, xdna-emu 7380bd5; AM020",
         ),
         ("ieee", "float32 additions, nearest even, in ascending k", "LLVM AIE2PSemantics.cpp"),

@@ -263,10 +263,12 @@ def add_products(
         from ..kernels import mmul as kernels
 
         left, right = _flushed(a).astype(np.float64), _flushed(b).astype(np.float64)
+        power_left, power_right = _powers(left), _powers(right)
         acc[...] = _flushed(acc)
 
         def work(lo: int, hi: int) -> int:
-            kernels.aligned(acc[lo:hi], left[lo:hi], right, step, np.empty((3, max(acc.shape[1], 1))))
+            rows = np.empty((3, max(acc.shape[1], 1)))
+            kernels.aligned(acc[lo:hi], left[lo:hi], right, power_left[lo:hi], power_right, step, rows)
             return 0
 
         in_chunks(work, len(acc), threads, right.size)
@@ -291,10 +293,12 @@ def add_terms(acc: Array | None, terms: Sequence[tuple[Array, Array, bool]], sta
     if mac_model(state) == "aligned23":
         from ..kernels import mmul as kernels
 
-        rows = np.stack([_flushed(x).astype(np.float64) * _flushed(y) for x, y, _ in terms])
+        left = np.stack([_flushed(x).astype(np.float64) for x, _, _ in terms])
+        right = np.stack([_flushed(y).astype(np.float64) for _, y, _ in terms])
         signs = np.array([[-1.0 if negative else 1.0 for *_, negative in terms]])
-        matrix = _flushed(total)[None]
-        kernels.aligned(matrix, signs, rows, len(terms), np.empty((3, total.size)))
+        matrix, powers = _flushed(total)[None], _powers(left) * _powers(right)
+        work = np.empty((3, total.size))
+        kernels.aligned(matrix, signs, left * right, np.abs(signs), powers, len(terms), work)
         total = matrix[0]
     else:
         flush = state.arch.number == 10 and state.choices.aie1_denormals == "flush"
@@ -305,6 +309,11 @@ def add_terms(acc: Array | None, terms: Sequence[tuple[Array, Array, bool]], sta
                 total = total - x * y if negative else total + x * y
     total.view(np.uint32)[np.isnan(total)] = _NAN
     return total
+
+
+def _powers(x: Array) -> Array:
+    """Return the powers of two in doubles: their magnitudes without fractions; Inf for NaN."""
+    return (x.view(np.int64) & np.int64(0x7FF << 52)).view(np.float64)
 
 
 def _flushed(x: Array) -> Array:

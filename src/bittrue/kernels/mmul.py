@@ -12,12 +12,14 @@ _MAGIC = 1.5 * 2.0**52  # added and taken away: rounds a small double to an inte
 
 
 @kernel
-def aligned(acc: Any, a: Any, b: Any, step: int, work: Any) -> None:
-    """``acc += a @ b`` where `step` products and the accumulator are added at once, aligned to the largest of them.
+def aligned(acc: Any, a: Any, b: Any, power_a: Any, power_b: Any, step: int, work: Any) -> None:
+    """``acc += a @ b`` where `step` products and the accumulator are added at once, aligned to the largest exponent.
 
-    Products of the doubles in `a` and `b` must be exact. Each addend is rounded to nearest even at 23 fraction bits
-    below the exponent of the largest; the integers are added exactly; the sum is rounded to float32 once, and what is
-    subnormal then becomes a zero of its sign. `work`: three rows of doubles as long as a row of `acc`.
+    Products of the doubles in `a` and `b` must be exact. `power_a` and `power_b` hold the powers of two of their
+    elements, for the exponent of a product is the sum of those of its factors, whether or not their significands
+    multiply to 2 or more. Each addend is rounded to nearest even at 23 fraction bits below the largest exponent; the
+    integers are added exactly; the sum is rounded to float32 once, and what is subnormal then becomes a zero of its
+    sign. `work`: three rows of doubles as long as a row of `acc`.
     """
     widest_vectors()
     n = acc.shape[1]
@@ -31,9 +33,9 @@ def aligned(acc: Any, a: Any, b: Any, step: int, work: Any) -> None:
             for j in range(n):
                 largest[j] = abs(np.float64(row[j]))
             for k in range(start, stop):
-                x, line = a[i, k], b[k]
+                x, line = power_a[i, k], power_b[k]
                 for j in range(n):
-                    p = abs(x * line[j])
+                    p = x * line[j]
                     largest[j] = p if p > largest[j] else largest[j]
             for j in range(n):
                 e = exponents[j] >> np.int64(52)
