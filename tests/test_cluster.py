@@ -100,24 +100,30 @@ def test_study_loses_a_worker(
     assert killed and found == expected and not (tmp_path / "journal").exists()
 
 
-def slowly(block: np.ndarray) -> np.ndarray:
-    time.sleep(0.05)
+def held(block: np.ndarray, folder: Path) -> np.ndarray:
+    """Wait until the test says so."""
+    (folder / "begun").touch()
+    until = time.monotonic() + 60
+    while not (folder / "go").exists() and time.monotonic() < until:
+        time.sleep(0.01)
     return block
 
 
-def test_dask_arrays_lose_a_worker(workers: distributed.LocalCluster) -> None:
+def test_dask_arrays_lose_a_worker(workers: distributed.LocalCluster, tmp_path: Path) -> None:
     from dask import array as da
 
     from bittrue import dask as bdask
 
     x = np.random.default_rng(0).standard_normal((80, 500)).astype(np.float32)
-    lazy = da.from_array(x, chunks=(2, 500)).map_blocks(slowly, dtype=x.dtype, meta=x[:0])
+    lazy = da.from_array(x, chunks=(2, 500)).map_blocks(held, folder=tmp_path, dtype=x.dtype, meta=x[:0])
     victim = next(iter(workers.workers.values())).pid
     with distributed.Client(workers, set_as_default=False) as client:
         encoded = client.compute(bdask.encode(lazy, "mx9"))
-        time.sleep(0.5)  # of at least one second
-        assert encoded.status == "pending"
+        while not (tmp_path / "begun").exists():
+            assert encoded.status == "pending"
+            time.sleep(0.01)
         os.kill(victim, signal.SIGKILL)
+        (tmp_path / "go").touch()
         assert encoded.result(timeout=100).tobytes() == bt.encode(x, "mx9").tobytes()
 
 
