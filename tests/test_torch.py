@@ -299,3 +299,18 @@ def test_importing_does_not_import_the_compiler() -> None:
 def test_import_bittrue_does_not_import_torch() -> None:
     code = "import bittrue, sys; raise SystemExit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_rows_of_the_benchmark_use_all_threads_again() -> None:
+    from bittrue import chunks
+    from bittrue.studying import bench
+
+    before = torch.get_num_threads()
+    try:
+        for row in bench.rows()[1:]:
+            torch.set_num_threads(1)  # as the rows with peers do
+            assert row.prepare is not None
+            row.prepare(64).ours(2)
+            assert torch.get_num_threads() == chunks.usable_cpus(), row.name
+    finally:
+        torch.set_num_threads(before)

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..bench.measure import Case, Row, Settings, throughput
 from ..bench.process import write_model
+from ..chunks import usable_cpus
 from ..codec import quantize
 from . import DEFAULT_FORMATS, study
 
@@ -49,6 +50,7 @@ def _torch(name: str) -> Row:
 
         from ..torch import quantize as torch_quantize
 
+        torch.set_num_threads(usable_cpus())  # peers leave it at one
         t = torch.from_numpy(np.random.default_rng(0).standard_normal(max(size // 16 * 16, 16), np.float32))
         x = t.numpy()
         return Case(t.numel(), lambda threads: torch_quantize(t, name), None, {"NumPy": lambda: quantize(x, name)})
@@ -64,6 +66,7 @@ def _emulation() -> Row:
 
         from ..torch import emulate
 
+        torch.set_num_threads(usable_cpus())  # peers leave it at one
         width = 1024 if size >= 1 << 20 else 32
         layers = [torch.nn.Linear(width, width) for _ in range(4)]
         plain, rounding = torch.nn.Sequential(*layers), torch.nn.Sequential(*map(copy.deepcopy, layers))
