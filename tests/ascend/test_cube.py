@@ -95,6 +95,89 @@ def test_ctrl45_reads_fp8_e4m3fn_as_hifloat8() -> None:
         matmul(np.float16([[1]]), np.float16([[1]]), product=A2, saturation=ascend.Ctrl(bit45=True))
 
 
+# --- MmadMx -----------------------------------------------------------------------------------------------------------
+
+FP4, FP8 = ("float4_e2m1fn", "float4_e1m2fn"), ("float8_e4m3fn", "float8_e5m2")
+
+
+@pytest.mark.parametrize(("left", "right"), [(a, b) for group in (FP4, FP8) for a in group for b in group])
+def test_scales(left: str, right: str) -> None:
+    """(scaleA x A) * (scaleB x B) + bias: 32 elements along k share a scale; the last block may be shorter."""
+    rng = np.random.default_rng(4)
+    m, k, n = 3, 71, 5
+    a, b = operand(left, (m, k), 1), operand(right, (k, n), 2)
+    sa, sb = rng.integers(117, 137, (m, 3)).astype(np.uint8), rng.integers(117, 137, (3, n)).astype(np.uint8)
+    bias = rng.standard_normal(n).astype(np.float32)
+    scales = {"scale_a": bt.Array(sa, "float8_e8m0fnu"), "scale_b": sb.view(ml_dtypes.float8_e8m0fnu)}
+    x, y = np.asarray(a).astype(float), np.asarray(b).astype(float)
+    want = np.zeros((m, n)) + bias  # sums of few bits: float64 is exact
+    for i, j, t in np.ndindex(m, n, k):
+        want[i, j] += x[i, t] * y[t, j] * 2.0 ** (int(sa[i, t // 32]) + int(sb[t // 32, j]) - 254)
+    found = matmul(a, b, bias, order="float64", **scales)
+    assert np.array_equal(found.to_numpy(), np.float32(want))
+    report = matmul(a, b, bias, report=True, **scales)
+    assert (np.abs(report.accumulators - want) <= report.bound).all()
+    quantised = matmul(a, b, bias, "F322BF16", order="float64", **scales)
+    assert np.array_equal(quantised.to_numpy(), np.float32(want).astype(ml_dtypes.bfloat16))
+
+
+def test_block_arrays_bring_their_scales() -> None:
+    rng = np.random.default_rng(5)
+    for name, element in (("mxfp4", FP4[0]), ("mxfp8_e4m3", FP8[0]), ("mxfp8_e5m2", FP8[1])):
+        a = bt.array((rng.standard_normal((6, 70)) * 9).astype(np.float32), name)
+        b = bt.array(rng.standard_normal((70, 4)).astype(np.float32), name, axis=0)
+        found = matmul(a, b).codes
+        values = [np.asarray(v, np.float32) for v in (a, b)]  # in float32 they are what they are in blocks
+        assert np.array_equal(found, matmul(*values).codes)
+        parts = bt.Array(a.element_codes[:, :70], element), bt.Array(a.exponents, "float8_e8m0fnu")
+        assert np.array_equal(matmul(parts[0], b, scale_a=parts[1]).codes, found)
+
+
+def test_scales_that_are_not_numbers() -> None:
+    one = bt.Array(np.uint8([[0x38]]), FP8[0])
+
+    def run(a: int, b: int, **choices: Any) -> float:
+        scale_a, scale_b = (bt.Array(np.uint8([[c]]), "float8_e8m0fnu") for c in (a, b))
+        return float(matmul(one, one, scale_a=scale_a, scale_b=scale_b, choices=Choices(**choices)).item())
+
+    assert run(127, 128) == 2 and np.isnan(run(127, 0xFF)) and np.isnan(run(0xFF, 0))
+    assert run(0, 254) == 1 and run(0, 254, e8m0_zero_code="zero") == 0
+    big = bt.Array(np.uint8([[0x7E]]), FP8[0])
+    scale = bt.Array(np.uint8([[0xFE]]), "float8_e8m0fnu")
+    with pytest.raises(ValueError, match=r"^a\[0, 0\] times its scale is 7.6\d+e\+40, which float32 does not hold"):
+        matmul(big, one, scale_a=scale, scale_b=scale)
+
+
+def bad_mx(x: bt.Array) -> list[tuple[Any, str]]:
+    left, right = (bt.array(np.ones(shape), "float8_e8m0fnu") for shape in ((2, 1), (1, 2)))
+    both = {"scale_a": left, "scale_b": right}
+    blocks, mx9 = bt.array(np.ones((2, 2), np.float32), "mxfp4"), bt.array(np.ones((1, 16), np.float32), "mx9")
+    half, on = np.float16([[1, 1]] * 2), ascend.Ctrl(bit45=True)
+    return [
+        (lambda: matmul(x, x, scale_a=left), r"scale_b is missing: MmadMx takes scales for both operands"),
+        (lambda: matmul(x, x, scale_a=x, scale_b=x), r"scale_a is fp8_e4m3fn_t; scales are fp8_e8m0_t"),
+        (
+            lambda: matmul(x, x, scale_a=left, scale_b=left),
+            r"scale_b has shape \(2, 1\); b of shape \(2, 2\) needs \(1, 2\)",
+        ),
+        (lambda: matmul(x, x, product=A2, **both), r"type fp8_e4m3fn_t is not supported by Atlas A2"),
+        (lambda: matmul(x, x, saturation=on, **both), r"saturation has CTRL\[45\] = 1, and no document"),
+        (lambda: matmul(half, x, **both), r"a is half and b is fp8_e4m3fn_t; .* these with scales, but fp4x2"),
+        (lambda: matmul(blocks, blocks), r"b is a BlockArray of shape \(2, 2\) in blocks along axis 1; k is axis 0"),
+        (lambda: matmul(blocks, x), r"scale_b is missing"),
+        (lambda: matmul(blocks, x, **both), r"scale_a is given, but a is a BlockArray of mxfp4, which has its own"),
+        (lambda: matmul(mx9, x), r"a is a BlockArray of mx9; MmadMx takes fp8_e8m0_t scales of 32 elements"),
+        (lambda: matmul([[1.0]], x, **both), r"a is a list; give a NumPy array or an Array"),
+    ]
+
+
+@pytest.mark.parametrize("case", range(11))
+def test_bad_operands_with_scales(case: int) -> None:
+    call, message = bad_mx(bt.array(np.ones((2, 2)), FP8[0]))[case]
+    with pytest.raises((ValueError, TypeError), match=f"^{message}"):
+        call()
+
+
 # --- HF32 -------------------------------------------------------------------------------------------------------------
 
 

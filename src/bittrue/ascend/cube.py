@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from .. import codec
 from .. import matmul as products
 from ..array import Array
+from ..blocks.array import BlockArray
 from ..records import records
 from ..rounding import Overflow
 from .choices import Choices
@@ -18,6 +19,7 @@ from .control import Ctrl, Saturation, checked
 from .fixpipe import fixpipe
 from .hf32 import HF32TransMode
 from .hf32 import hf32 as to_hf32
+from .mx import is_scaled, scaled_operand
 from .products import DEFAULT_PRODUCT, Product
 from .products import product as find_product
 from .quant import QuantParam
@@ -50,8 +52,8 @@ class MatmulReport(NamedTuple):
 
 
 def matmul(
-    a: ArrayLike | Array,
-    b: ArrayLike | Array,
+    a: ArrayLike | Array | BlockArray,
+    b: ArrayLike | Array | BlockArray,
     bias: ArrayLike | Array | None = None,
     quant: QuantMode | str | int | tuple[Any, QuantParam | ArrayLike] | None = None,
     relu: bool = False,
@@ -60,6 +62,8 @@ def matmul(
     alpha: float | None = None,
     clip: float | None = None,
     hf32: HF32TransMode | str | None = None,
+    scale_a: ArrayLike | Array | None = None,
+    scale_b: ArrayLike | Array | None = None,
     order: str = "sequential",
     block: int = 16,
     overflow: Overflow | str = "raise",
@@ -75,7 +79,8 @@ def matmul(
     ----------
     a, b : array_like or Array of shapes [m, k] and [k, n]
         int8_t; or half, bfloat16_t or float, both the same; on Ascend 950 also fp8 pairs and hifloat8_t pairs; on A2
-        and A3 also int4x2_t, if ``Choices(type_matrix="devkit_2026")`` says that they have it.
+        and A3 also int4x2_t, if ``Choices(type_matrix="devkit_2026")`` says that they have it. With scales (MmadMx,
+        Ascend 950): pairs of fp4 or of fp8, or `BlockArray`s of MXFP4 and MXFP8 in blocks along k.
     bias : array_like, optional
         Where the accumulators start, [n] or [m, n]: integers, or floats (rounded to float32).
     quant : QuantMode, name or number, or (mode, parameters), optional
@@ -84,6 +89,8 @@ def matmul(
         As in `fixpipe`. A `Ctrl` with bit45 as `saturation` reads two fp8_e4m3fn_t operands as hifloat8_t.
     hf32 : HF32TransMode or name, optional
         HF32 mode: float operands are rounded to HF32 first, in this mode; see `bittrue.ascend.hf32`.
+    scale_a, scale_b : array_like or Array of fp8_e8m0_t, shapes [m, ceil(k / 32)] and [ceil(k / 32), n], optional
+        Scales of MmadMx: each 32 elements along k share one. Operands times their scales must be float32 values.
     order, block
         How float accumulators add, which no document says: "sequential" in k, "blocked" by 16, "pairwise" or "float64"
         (rounded once); see `bittrue.matmul.ordered`. Integers are exact.
@@ -110,25 +117,29 @@ def matmul(
     [[19, 10], [-13, -50]]
     >>> matmul(a, b, bias=np.int32([1, -1]), quant=("REQ8", QuantParam(0.5)), relu=True).tolist()
     [[10, 4], [0, 0]]
+    >>> import bittrue as bt
+    >>> x = bt.array(np.full((1, 64), 0.75, np.float32), "mxfp4")
+    >>> matmul(x, bt.array(np.full((64, 1), 96, np.float32), "mxfp4", axis=0)).item()
+    4608.0
     >>> matmul(np.float16([[0.1]]), np.float16([[3]]), quant="F322F16", report=True).bound < 1e-6
     array([[ True]])
 
     References
     ----------
-    Ascend C API, "Mmad", "HF32", "SetCtrlSpr" and "Fused quantisation".
+    Ascend C API, "Mmad", "MmadMx", "HF32", "SetCtrlSpr" and "Fused quantisation".
     """
     of = find_product(product)
     arch = architecture(product, "product")
-    left, right = _type(a, "a"), _type(b, "b")
-    for t in (left, right):
-        require(of, t, *(() if choices is None else (choices,)))
-    if isinstance(saturation, Ctrl) and checked(saturation, of).bit45 and left is right and left.name in _CTRL45:
-        left = right = require(of, _CTRL45[left.name])
-        a, b = (Array(_codes(operand), left.format) for operand in (a, b))
-    accumulator, takes_bias = _accumulator(left, right, arch, of)
+    own = Choices() if choices is None else choices
+    if is_scaled(a, scale_a) or is_scaled(b, scale_b):
+        (left, x), (right, y) = _scaled((a, b), (scale_a, scale_b), of, saturation, own)
+        accumulator, takes_bias = _accumulator(left, right, arch, of, scaled=True)
+    else:
+        left, right, a, b = _read(a, b, of, saturation, own)
+        accumulator, takes_bias = _accumulator(left, right, arch, of)
+        x, y = _values(a, left), _values(b, right)
     if bias is not None and not takes_bias:
         raise ValueError(f"bias={bias!r}: Mmad of {left} and {right} takes none on {of}")
-    x, y = _values(a, left), _values(b, right)
     for name, v in (("a", x), ("b", y)):
         if v.ndim != 2:
             raise ValueError(f"{name} has shape {v.shape}; a matrix is needed")
@@ -154,20 +165,47 @@ def matmul(
     return result if bound is None else MatmulReport(result, acc, bound)
 
 
+def _read(a: Any, b: Any, of: Product, saturation: Saturation, choices: Choices) -> tuple[Type, Type, Any, Any]:
+    """Return the types of the operands and the operands, as the matrix unit reads them."""
+    left, right = _type(a, "a"), _type(b, "b")
+    for t in (left, right):
+        require(of, t, choices)
+    if isinstance(saturation, Ctrl) and checked(saturation, of).bit45 and left is right and left.name in _CTRL45:
+        left = right = require(of, _CTRL45[left.name], choices)
+        a, b = (Array(_codes(operand), left.format) for operand in (a, b))
+    return left, right, a, b
+
+
+def _scaled(
+    operands: tuple[Any, Any], scales: tuple[Any, Any], of: Product, saturation: Saturation, choices: Choices
+) -> list[tuple[Type, Plain]]:
+    """Return the types of the elements of both operands of MmadMx, and their scaled values."""
+    if isinstance(saturation, Ctrl) and saturation.bit45:
+        raise ValueError("saturation has CTRL[45] = 1, and no document says what that does to operands with scales")
+    found = [scaled_operand(x, scales[k], "ab"[k], 1 - k, choices) for k, x in enumerate(operands)]
+    for t, _ in found:
+        require(of, t, choices)
+    return found
+
+
 @cache
-def _pairs(arch: int) -> dict[tuple[str, str], tuple[str, bool]]:
-    rows = records("ascend", "cube_types")
+def _pairs(arch: int, scaled: bool) -> dict[tuple[str, str], tuple[str, bool]]:
     return {
-        (r["left"], r["right"]): (r["accumulator"], r["bias"] == "yes") for r in rows if str(arch) in r["archs"].split()
+        (r["left"], r["right"]): (r["accumulator"], r["bias"] == "yes")
+        for r in records("ascend", "cube_types")
+        if str(arch) in r["archs"].split() and bool(r["scale"]) == scaled
     }
 
 
-def _accumulator(left: Type, right: Type, arch: int, of: Product) -> tuple[str, bool]:
+def _accumulator(left: Type, right: Type, arch: int, of: Product, scaled: bool = False) -> tuple[str, bool]:
     """Return the type of the accumulators of a pair of operands, and whether a bias can start them."""
-    found = _pairs(arch).get((left.name, right.name))
+    pairs, how = _pairs(arch, scaled), " with scales" if scaled else ""
+    found = pairs.get((left.name, right.name))
     if found is None:
-        have = ", ".join(f"{a} x {b}" for a, b in _pairs(arch))
-        raise ValueError(f"a is {left} and b is {right}; the matrix unit of {of} does not multiply these, but {have}")
+        have = ", ".join(f"{a} x {b}" for a, b in pairs) or "none"
+        raise ValueError(
+            f"a is {left} and b is {right}; the matrix unit of {of} does not multiply these{how}, but {have}"
+        )
     return found
 
 
