@@ -306,6 +306,13 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch
     assert list((tmp_path / "cache" / "bittrue").iterdir()) == []
     assert main(arguments) == 2 and "exists already" in capsys.readouterr().err
     monkeypatch.setattr("bittrue.cli.study.study", lambda *_, **__: pytest.fail("worked for nothing"))
+    precious = tmp_path / "m.safetensors"
+    precious.write_bytes(DIGITS.read_bytes())
+    for outputs in (["--html", str(precious)], ["--html", str(page), "--csv", str(page)]):
+        assert main(["study", str(precious), *outputs, "--force"]) == 2
+        assert "reads or writes that file already" in capsys.readouterr().err
+    assert main(["compare", str(DIGITS), str(precious), "--html", str(precious), "--force"]) == 2
+    assert "name another" in capsys.readouterr().err and precious.read_bytes() == DIGITS.read_bytes()
     assert main(["study", str(DIGITS), "--html", str(tmp_path / "no" / "r.html")]) == 2
     assert "does not exist" in capsys.readouterr().err
     monkeypatch.undo()

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 
 from ..array import Array
-from ..files import INDEX_SUFFIX, load
+from ..files import INDEX_SUFFIX, AtomicFile, load
 from ..formats import Format
 from ..formats import format as find_format
 from .pipes import read_hex
 
-__all__ = ["checkpoint_of", "one_array", "or_hex", "parse_shape", "quiet_cluster", "rows_of"]
+__all__ = ["check_outputs", "checkpoint_of", "one_array", "or_hex", "parse_shape", "quiet_cluster", "rows_of"]
 
 _HEX = (".hex", ".mem")
 
@@ -88,6 +89,17 @@ def rows_of(path: str, layout: str | None, format: Format | str, shape: tuple[in
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     return found
+
+
+def check_outputs(outputs: Iterable[str | None], inputs: Iterable[str | None], force: bool) -> None:
+    """Raise, before the work, where a report cannot be written or would replace what is read, or another report."""
+    taken = {os.path.realpath(path) for path in inputs if path is not None}
+    for output in outputs:
+        if output is not None:
+            AtomicFile(output, force).check()
+            if os.path.realpath(output) in taken:
+                raise ValueError(f"{output}: this command reads or writes that file already; name another")
+            taken.add(os.path.realpath(output))
 
 
 def quiet_cluster(scheduler: str | None) -> None:

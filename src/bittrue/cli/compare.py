@@ -9,7 +9,7 @@ from typing import Any
 from ..comparison import Mismatch, Report, TensorReport, compare
 from ..comparison.report import code_text, ulp_text, value_text
 from ..formats import Format
-from .arguments import one_array, or_hex, parse_shape, rows_of
+from .arguments import check_outputs, one_array, or_hex, parse_shape, rows_of
 from .output import console, middle, print_json, table
 from .progress import Bar
 
@@ -33,10 +33,7 @@ def compare_files(
     **options: Any,
 ) -> bool:
     """Compare two files, print the report, and return whether everything passed."""
-    if html is not None:
-        from ..files import AtomicFile
-
-        AtomicFile(html, force=force).check()
+    check_outputs([html], [golden, actual, third], force)
     given = {name: value for name, value in options.items() if value is not None}
     sizes = parse_shape(shape)
     reference, dump = or_hex(golden, format, "--format"), or_hex(actual, format, "--format")

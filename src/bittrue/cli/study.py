@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ..files import AtomicFile
 from ..studying import DEFAULT_FORMATS, Study, study
-from .arguments import checkpoint_of, quiet_cluster
+from .arguments import check_outputs, checkpoint_of, quiet_cluster
 from .output import console, middle, print_json, table
 from .progress import Bar
 
@@ -37,9 +37,7 @@ def study_file(
 ) -> bool:
     """Study a file, print what was found, and return whether every tensor could be studied."""
     source = checkpoint_of(source)
-    for output in (html, csv):
-        if output is not None:
-            AtomicFile(output, force).check()
+    check_outputs([html, csv], [source], force)
     names = [n.strip() for n in formats.split(",") if n.strip()] if formats else list(DEFAULT_FORMATS)
     quiet_cluster(scheduler)
     started = time.perf_counter()
