@@ -507,7 +507,7 @@ class ScaledFormat(BlockFormat):
 
     def _default_rule(self) -> BlockRule:
         if not isinstance(self.scale, FloatFormat):
-            raise ValueError(f"scale={self.scale!r} must be a float format")
+            raise ValueError(f"scale={self.scale!r} must be a float format, such as bittrue.format('e8m0')")
         return BlockRule(
             rounding=Rounding.nearest_even,
             nonfinite=Nonfinite.raise_ if self.scale.nan_code is None else Nonfinite.nan_block,
