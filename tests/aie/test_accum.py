@@ -15,6 +15,7 @@ import pytest
 
 import bittrue as bt
 from bittrue import aie, exact
+from bittrue.aie import floats
 from bittrue.rounding import Rule
 
 from .test_srs import MODES, SATURATIONS, expected, saturate
@@ -413,11 +414,12 @@ def aligned(addends):
     factors = [(a, b) for a, b in factors if a and b]
     if not factors:
         return 0.0
-    top = max(floor_log2(abs(a)) + floor_log2(abs(b)) for a, b in factors)
+    top = max(max(floor_log2(abs(a)), -126) + max(floor_log2(abs(b)), -126) for a, b in factors)
     unit = Fraction(2) ** (top - 23)
     total = sum(round(a * b / unit) for a, b in factors) * unit  # round: half to even
-    found = to_float32(total)
-    return found if abs(found) >= 2.0**-126 else math.copysign(0.0, found)
+    if 0 < abs(total) < Fraction(2) ** -126 * (1 - Fraction(1, 2**25)):  # subnormal, though rounded to 24 bits
+        return math.copysign(0.0, total)
+    return to_float32(total)
 
 
 def floor_log2(value):
@@ -484,6 +486,37 @@ def test_a_vector_of_xdna_emu():
     a = np.uint16([0xEBD7, 0xB13B, 0x4F6C, 0x8D21, 0x6080, 0x39C6, 0x107E, 0xD6A6]).view(ml_dtypes.bfloat16)
     b = np.uint16([0x0802, 0x7B38, 0x6983, 0x2273, 0x33A8, 0x1130, 0xE493, 0x18EC]).view(ml_dtypes.bfloat16)
     assert aie.matmul(a[None], b[:, None], arch="aie-ml").view(np.uint32)[0, 0] == 0x797187FF
+
+
+def test_subnormals_take_part_in_sums():
+    """Subnormal addends count, subnormal sums do not: xdna-emu 7380bd5, vector_float.rs, measured on XDNA1."""
+    acc = aie.accum("acc32", 8, [-0x7FAE0000] * 8, "aie-ml").cast_to("accfloat")  # 0x80520000
+    v = aie.vector("int16", [-0x7F82] * 8, "aie-ml").cast_to("bfloat16")  # 0x807E
+    found = acc.mac(v, 1)
+    assert found.cast_to("acc32")[0] & 0xFFFFFFFF == 0x80D00000
+    back = found.msc(v, 1)  # 0x80520000 again, but as a result
+    assert back.cast_to("acc32")[0] & 0xFFFFFFFF == 0x80000000
+    rng = np.random.default_rng(11)
+    for _ in range(60):
+        a, b = (rng.choice([1, -1], (2, 8)) * rng.uniform(1, 2, (2, 8)) * 2.0 ** rng.integers(-70, -60, (2, 8))).astype(
+            ml_dtypes.bfloat16
+        )
+        a[::3] = a[::3].astype(float) * 2.0**-65  # subnormal
+        b[::3] = b[::3].astype(float) * 2.0**65
+        start = np.float32(rng.choice([0, 2.0**-126, 3 * 2.0**-149, -(2.0**-127)]))
+        terms = [Fraction(float(start)), *((Fraction(float(x)), Fraction(float(y))) for x, y in zip(a, b))]
+        found = start.reshape(1, 1).copy()
+        floats.add_products(found, np.float32(a)[None], np.float32(b)[:, None], aie.current_tile())
+        assert found[0, 0] == aligned(terms) and np.signbit(found[0, 0]) == (math.copysign(1, aligned(terms)) < 0)
+
+
+@pytest.mark.parametrize("last, total", [((224, 146), 2.0**-126), ((255, 128), 0.0)])
+def test_sums_that_round_to_a_normal_value(last, total):
+    """In units of 2**-151: 255 * 255 * 2**9 + 255 * 128 * 2**3 + 511 or 510: one or two below 2**25, or 2**-126."""
+    a = np.array([255 * 2.0**-71, 255 * 2.0**-71, last[0] * 2.0**-71]).astype(ml_dtypes.bfloat16)
+    b = np.array([255 * 2.0**-71, 128 * 2.0**-77, last[1] * 2.0**-86]).astype(ml_dtypes.bfloat16)
+    assert sum(Fraction(float(x)) * Fraction(float(y)) for x, y in zip(a, b)) == 2.0**-151 * (2**25 - 2 + bool(total))
+    assert aie.matmul(a[None], b[:, None], arch="aie-ml")[0, 0] == total
 
 
 def test_bfloat16_special_values():

@@ -130,7 +130,7 @@ class Choices:
         (
             "aligned23",
             "addends are rounded at 23 fraction bits below the largest exponent, where a product has the sum of its "
-            "factors' exponents; one exact sum, one rounding",
+            "factors' exponents; one exact sum, one rounding; subnormal results become zeros",
             "XDNA1 silicon, xdna-emu 7380bd5; AM020",
         ),
         ("ieee", "float32 additions, nearest even, in ascending k", "LLVM AIE2PSemantics.cpp"),

@@ -262,9 +262,8 @@ def add_products(
     if mac_model(state) == "aligned23":
         from ..kernels import mmul as kernels
 
-        left, right = _flushed(a).astype(np.float64), _flushed(b).astype(np.float64)
+        left, right = a.astype(np.float64), b.astype(np.float64)
         power_left, power_right = _powers(left), _powers(right)
-        acc[...] = _flushed(acc)
 
         def work(lo: int, hi: int) -> int:
             rows = np.empty((3, max(acc.shape[1], 1)))
@@ -293,10 +292,10 @@ def add_terms(acc: Array | None, terms: Sequence[tuple[Array, Array, bool]], sta
     if mac_model(state) == "aligned23":
         from ..kernels import mmul as kernels
 
-        left = np.stack([_flushed(x).astype(np.float64) for x, _, _ in terms])
-        right = np.stack([_flushed(y).astype(np.float64) for _, y, _ in terms])
+        left = np.stack([x for x, _, _ in terms]).astype(np.float64)
+        right = np.stack([y for _, y, _ in terms]).astype(np.float64)
         signs = np.array([[-1.0 if negative else 1.0 for *_, negative in terms]])
-        matrix, powers = _flushed(total)[None], _powers(left) * _powers(right)
+        matrix, powers = total[None], _powers(left) * _powers(right)
         work = np.empty((3, total.size))
         kernels.aligned(matrix, signs, left * right, np.abs(signs), powers, len(terms), work)
         total = matrix[0]
@@ -312,8 +311,9 @@ def add_terms(acc: Array | None, terms: Sequence[tuple[Array, Array, bool]], sta
 
 
 def _powers(x: Array) -> Array:
-    """Return the powers of two in doubles: their magnitudes without fractions; Inf for NaN."""
-    return (x.view(np.int64) & np.int64(0x7FF << 52)).view(np.float64)
+    """Return the powers of two that float32 values have as exponents: the least for subnormals; Inf for NaN."""
+    found = (x.view(np.int64) & np.int64(0x7FF << 52)).view(np.float64)
+    return np.asarray(np.where(x == 0, 0.0, np.maximum(found, 2.0**-126)))
 
 
 def _flushed(x: Array) -> Array:

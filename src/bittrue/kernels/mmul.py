@@ -7,7 +7,8 @@ import numpy as np
 from .compiled import kernel
 from .ops import widest_vectors
 
-_SMALLEST = np.float32(2.0**-126)
+_LEAST = 2.0**-126  # the smallest normal float32, whose exponent subnormals have, too
+_NORMAL = 2.0**-126 - 2.0**-151  # from here on, 24 bits round to a normal float32
 _MAGIC = 1.5 * 2.0**52  # added and taken away: rounds a small double to an integer, ties to even
 
 
@@ -16,10 +17,10 @@ def aligned(acc: Any, a: Any, b: Any, power_a: Any, power_b: Any, step: int, wor
     """``acc += a @ b`` where `step` products and the accumulator are added at once, aligned to the largest exponent.
 
     Products of the doubles in `a` and `b` must be exact. `power_a` and `power_b` hold the powers of two of their
-    elements, for the exponent of a product is the sum of those of its factors, whether or not their significands
-    multiply to 2 or more. Each addend is rounded to nearest even at 23 fraction bits below the largest exponent; the
-    integers are added exactly; the sum is rounded to float32 once, and what is subnormal then becomes a zero of its
-    sign. `work`: three rows of doubles as long as a row of `acc`.
+    elements (of subnormals, the least normal one's), for the exponent of a product is the sum of those of its factors,
+    whether or not their significands multiply to 2 or more. Each addend is rounded to nearest even at 23 fraction bits
+    below the largest exponent; the integers are added exactly; the sum is rounded to 24 bits once, and what is
+    subnormal then becomes a zero of its sign. `work`: three rows of doubles as long as a row of `acc`.
     """
     widest_vectors()
     n = acc.shape[1]
@@ -31,7 +32,8 @@ def aligned(acc: Any, a: Any, b: Any, power_a: Any, power_b: Any, step: int, wor
         for start in range(0, a.shape[1], step):
             stop = min(start + step, a.shape[1])
             for j in range(n):
-                largest[j] = abs(np.float64(row[j]))
+                p = abs(np.float64(row[j]))
+                largest[j] = _LEAST if 0 < p < _LEAST else p
             for k in range(start, stop):
                 x, line = power_a[i, k], power_b[k]
                 for j in range(n):
@@ -48,8 +50,8 @@ def aligned(acc: Any, a: Any, b: Any, power_a: Any, power_b: Any, step: int, wor
                     total[j] += ((x * line[j]) * scale[j] + _MAGIC) - _MAGIC
             for j in range(n):
                 factors[j] = (np.int64(2046) << np.int64(52)) - factors[j]  # the reciprocal
-                r = np.float32(total[j] * scale[j])
-                row[j] = r if not abs(r) < _SMALLEST else np.float32(0) * r
+                t = total[j] * scale[j]
+                row[j] = np.float32(t if not abs(t) < _NORMAL else 0 * t)
 
 
 @kernel
