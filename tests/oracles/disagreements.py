@@ -221,8 +221,8 @@ TABLE = [
         lambda v, target: np.isinf(v) & (integer_limit(v, target) != 0),
         constant(0),
         integer_limit,
-        "an infinity becomes 0 by C's undefined conversion; ours is the limit of its sign, as in "
-        "specs/ascend.md section 8.3",
+        "an infinity becomes 0 by C's undefined conversion; ours is the limit of its sign, as in Ascend C's register "
+        "Cast, table 4",
         _SEEN,
     ),
     Disagreement(

@@ -16,7 +16,7 @@ from .measure import Criterion, Figures
 
 __all__ = ["Check", "Standard", "Test", "standard", "standards"]
 
-_PS = "Ascend operator precision standard (specs/ascend.md, section 13)"
+_PS = "Ascend operator precision standard"
 
 
 @dataclass(frozen=True)
