@@ -199,7 +199,11 @@ def random_words(random: Any, values: Array, rule: Rule) -> Array:
 
 
 def check_raising(values: Array, source: Format, fmt: Format, rule: Rule) -> None:
-    """Raise what the rule says must raise. Encoding is monotonic: the extremes tell whether any value overflows."""
+    """Raise what the rule says must raise.
+
+    Encoding is monotonic, so that the extremes tell whether any value overflows; hybrid rounding is not. Stochastic
+    rounding raises for what overflows by any random bits: no chance decides on an error.
+    """
     if values.size == 0 or (rule.overflow is not Overflow.raise_ and rule.nan is not NanPolicy.raise_):
         return
     if values.dtype.kind == "c":
@@ -217,6 +221,8 @@ def check_raising(values: Array, source: Format, fmt: Format, rule: Rule) -> Non
         raise OverflowError(f"x[{_index(infinite)}] is infinite, which overflow='raise' does not allow in {fmt.name}")
     finite = numbers[~(is_nan | infinite)]
     suspects = {finite.min(), finite.max()} if finite.size else set()
+    if rule.rounding is Rounding.hybrid:
+        suspects = set(finite[np.abs(finite) > float(fmt.max)])
     if not fmt.has_zero and finite.size and (finite == 0).any():
         suspects.add(finite.dtype.type(0))
     for value in suspects:
