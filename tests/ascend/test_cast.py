@@ -206,6 +206,8 @@ def check(row: Row, mode: str, saturation: bool, strict: bool, effective: str | 
     assert got.format is bt.format(dst) and got.shape == even.shape
     want = wanted(row.semantics, src, dst, effective or mode, saturation)[: even.size]
     codes = got.codes.view(want.dtype)
+    if 39 in row.questions:  # table 32 of the boundary values: A2 and A3 make +0 of -0
+        want = np.where(want == 0x80000000, 0, want)
     bad = np.flatnonzero(codes != want)
     assert not bad.size, (
         f"{row.source} -> {row.destination} {mode} on {row.product}: code {inputs(src, dst)[bad[0]]:#x} "

@@ -118,6 +118,13 @@ SCOPE: dict[tuple[str, Any], Callable[[Case], bool]] = {
     ("double_special", "raise"): lambda c: c.src == "double",
     ("satmode", "clamp"): lambda c: c.to_int and c.saturation in ("off", "pypto"),
     ("pypto_sat_default", "pto"): lambda c: c.saturation == "pypto",
+    ("integral_zero", "keep"): lambda c: c.product == "Atlas A2" and c.src == c.dst == "float",
+    ("half_bf16_sat", "never"): lambda c: (
+        c.product == A5 and (c.src, c.dst) == ("half", "bfloat16_t") and c.saturation in (None, True)
+    ),
+    ("half_int16_sat", "limits"): lambda c: (
+        c.product == A5 and (c.src, c.dst) == ("half", "int16_t") and c.saturation not in (None, True)
+    ),
     ("odd_to_int", "offered"): lambda c: not c.ints and c.to_int and c.mode == "ODD",
 }
 
@@ -300,6 +307,35 @@ def test_odd_to_int() -> None:
     assert cast(x, "int32_t", "ODD").tolist() == [1, 2, -2, 2, 0]
     with pytest.raises(ValueError, match="is not a mode of float to int32_t"):
         cast(x, "int32_t", "ODD", strict=True)
+
+
+def test_integral_zero() -> None:
+    x = floats(-0.0, -0.4, 0.0, -1.5, np.nan, -np.inf)
+    keep = Choices(integral_zero="keep")
+    for product in ("a2", "a3", "950", "310B"):
+        for mode in ("RINT", "ROUND", "CEIL", "TRUNC"):
+            plain, kept = (cast(x, "float", mode, product, choices=c).to_numpy() for c in (DEFAULT, keep))
+            assert np.array_equal(plain, kept, equal_nan=True) and (plain[:3] == 0).all() and plain[3] <= -1
+            assert np.signbit(kept).tolist()[:3] == [True, True, False]
+            assert np.signbit(plain).tolist()[:3] == ([False] * 3 if product in ("a2", "a3") else [True, True, False])
+
+
+def test_half_bf16_sat() -> None:
+    x = np.float16([np.inf, -np.inf, np.nan, 65504])
+    never = Choices(half_bf16_sat="never")
+    assert cast(x, "bfloat16_t").codes.tolist() == [0x7F7F, 0xFF7F, 0, 0x4780]
+    for saturation in (True, False, ascend.Ctrl(bit60=False)):
+        assert cast(x, "bfloat16_t", saturation=saturation, choices=never).codes.tolist() == [
+            0x7F80, 0xFF80, 0x7FFF, 0x4780,
+        ]  # fmt: skip
+
+
+def test_half_int16_sat() -> None:
+    x = np.float16([65504, -65504, 40000, np.inf, 7])
+    assert cast(x, "int16_t", saturation=False).tolist() == [-32, 32, -25536, 32767, 7]
+    limits = Choices(half_int16_sat="limits")
+    assert cast(x, "int16_t", saturation=False, choices=limits).tolist() == [32767, -32768, 32767, 32767, 7]
+    assert cast(x, "int8_t", saturation=False, choices=limits).tolist()[:2] == [-32, 32]
 
 
 def test_unknown_candidates() -> None:

@@ -95,6 +95,23 @@ def test_ctrl45_reads_fp8_e4m3fn_as_hifloat8() -> None:
         matmul(np.float16([[1]]), np.float16([[1]]), product=A2, saturation=ascend.Ctrl(bit45=True))
 
 
+@pytest.mark.parametrize("order", ORDERS)
+def test_boundary_values_of_mmad(order: str) -> None:
+    """What asc-devkit's table of Mmad's boundary values says of products and sums of Inf, NaN, and what overflows."""
+    inf, nan, big = np.inf, np.nan, 3e38
+
+    def mmad(a: float, b: float, c: float = 0.0) -> float:
+        return float(matmul(np.float32([[a]]), np.float32([[b]]), np.float32([c]), order=order).item())
+
+    for sign in (1, -1):
+        assert mmad(sign * inf, 2) == mmad(-sign * inf, -2) == mmad(2, sign * inf) == mmad(inf, sign * inf) == sign * inf
+        assert mmad(big, sign * 10) == sign * inf
+        assert mmad(sign * inf, 1, sign * inf) == mmad(1, 1, sign * inf) == sign * inf
+        for a, b, c in ((sign * inf, 0, 0), (0, sign * inf, 0), (sign * inf, 1, -sign * inf), (nan, sign * inf, 0)):
+            assert np.isnan(mmad(a, b, c))
+    assert np.isnan([mmad(nan, 1), mmad(0, nan), mmad(1, 1, nan), mmad(inf, 1, nan)]).all()
+
+
 # --- MmadMx -----------------------------------------------------------------------------------------------------------
 
 FP4, FP8 = ("float4_e2m1fn", "float4_e1m2fn"), ("float8_e4m3fn", "float8_e5m2")

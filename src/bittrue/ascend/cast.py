@@ -101,7 +101,7 @@ def cast(
 
     Notes
     -----
-    Casts of a float type to itself round to integral values and keep the sign of zero.
+    Casts of a float type to itself round to integral values and keep the sign of zero, but on A2 and A3 (question 39).
 
     Examples
     --------

@@ -12,6 +12,7 @@ __all__ = ["Choices", "questions"]
 
 _DK = "asc-devkit 82b89a15"
 _CAST = f"{_DK}, Reg Cast.md"
+_EDGES = f"{_DK}, boundary values of"
 _S1 = "Ascend C, built-in data types"
 _PP = "pypto 883e7dfb"
 _S3 = "Ascend C, fused quantisation"
@@ -90,13 +91,13 @@ class Choices:
         9,
         "Which fp8_e8m0 code does an infinite bfloat16 give?",
         (0xFE, "the largest value", _CAST),
-        (0xFF, "NaN: the exponent field as it is", f"{_DK}, implementation"),
+        (0xFF, "NaN: the exponent field as it is", f"{_EDGES} register APIs, table 34; implementation"),
     )
     e8m0_zero_code: str = question(
         10,
         "What is the value of fp8_e8m0 code 0x00?",
         ("min", "2^-127, in bfloat16 the subnormal 0x0040", f"{_S1}, range of table 3; en_dtypes 0.0.4"),
-        ("zero", "bfloat16 +0", f"{_DK}, implementation"),
+        ("zero", "bfloat16 +0", f"{_EDGES} register APIs, table 34 (0 becomes 0); implementation"),
     )
     e8m0_nan: int = question(
         11,
@@ -114,7 +115,11 @@ class Choices:
         13,
         "Which control state does a kernel find under a framework (`saturation=None`)?",
         ("reset", "the reset values: everything saturates", f"{_DK}, SetCtrlSpr"),
-        ("host_sets_48", "CTRL[48] = 1: float casts keep Inf and NaN", "possible; unknown"),
+        (
+            "host_sets_48",
+            "CTRL[48] = 1: float casts keep Inf and NaN",
+            f"{_EDGES} memory and register APIs: Inf and NaN come out as they are by default",
+        ),
     )
     directed_overflow: str = question(
         14,
@@ -151,6 +156,24 @@ class Choices:
         "Is CAST_ODD offered from float to integer?",
         ("refused", "no", f"tables of {_DK}"),
         ("offered", "yes: 1.5 gives 1, 2.5 gives 3", f"{_DK}, a C API page"),
+    )
+    integral_zero: str = question(
+        39,
+        "What is the sign of a zero that float to float gives on A2 and A3?",
+        ("plus", "plus: -0 gives +0", f"{_EDGES} memory APIs, table 32, for -0; derived for what rounds to zero"),
+        ("keep", "that of the value, as elsewhere", "IEEE 754-2019, 5.9"),
+    )
+    half_bf16_sat: str = question(
+        40,
+        "Does half to bfloat16_t saturate on 950?",
+        ("ctrl", "as CTRL[48] says: Inf gives the largest value, NaN 0", f"{_CAST}, table 5"),
+        ("never", "no: Inf and NaN stay in both states", f"{_EDGES} register APIs, table 34"),
+    )
+    half_int16_sat: str = question(
+        41,
+        "What does a half beyond int16_t give on 950 where casts keep low bits?",
+        ("low_bits", "the low bits, as in other integers: 65504 gives -32", f"{_CAST}, table 4"),
+        ("limits", "the limits: 65504 gives 32767", f"{_EDGES} register APIs, table 34"),
     )
     n_field: str = question(
         17,

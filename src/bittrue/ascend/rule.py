@@ -178,6 +178,10 @@ pypto_sat_default='doc'
     saturates = ctrl.saturates(row.saturation)
     if saturation is None and 12 in row.questions and chosen.int_to_uint8 == "cut":
         saturates = False
+    if 40 in row.questions and chosen.half_bf16_sat == "never":
+        saturates = False
+    if 41 in row.questions and chosen.half_int16_sat == "limits":
+        saturates = True
     rule = _rule(row, destination, effect.effective, ctrl, saturates, chosen)
     return CastRule(of, source, destination, row, offered, effect, ctrl, saturates, rule, chosen)
 

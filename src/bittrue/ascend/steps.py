@@ -44,7 +44,8 @@ def plan_of(cast: CastRule, scale: np.float16 | None) -> Plan:
         return _one(_scaled(np.float32(scale), cast.saturates), target.code_dtype)
     if semantics == "round-integral" or (semantics == "complex" and source is target):
         widen = Plan(()) if source is _F32 else encode_plan(source, _F32, Rule(overflow=Overflow.infinity))
-        return widen + _one(_integral(cast.mode), np.uint32) + encode_plan(_F32, target, cast.rule)
+        integral = _integral(cast.mode, plus=cast.answered(39, "plus"))
+        return widen + _one(integral, np.uint32) + encode_plan(_F32, target, cast.rule)
     if source.bits < 8 or (source.bits == 8 and source.kind != "int"):
         table = _decode_table(source, target, cast.rule)
         if cast.answered(10, "zero"):
@@ -115,19 +116,21 @@ _INTEGRAL: dict[RoundMode, Callable[..., Any]] = {
 }
 
 
-def _integral(mode: RoundMode) -> Run:
-    """Round float32 to integral values, keeping the sign of zero; NaN is left to the encoding that follows."""
+def _integral(mode: RoundMode, plus: bool) -> Run:
+    """Round float32 to integral values; zero keeps its sign, or loses it (`plus`). NaN is left to what follows."""
 
     def run(src: Plain, dst: Plain, _start: int, _random: Plain) -> None:
         x, out = src.view(np.float32), dst.view(np.float32)
         with np.errstate(invalid="ignore"):  # signalling NaNs, and Inf - Inf below
             if mode in _INTEGRAL:
                 _INTEGRAL[mode](x, out=out)
-                return
-            assert mode is RoundMode.ROUND
-            np.trunc(x, out=out)
-            up = np.abs(x - out) >= 0.5  # exact: both have the grid of x; False for infinities
-            np.add(out, np.copysign(up.astype(np.float32), x), out=out)
+            else:
+                assert mode is RoundMode.ROUND
+                np.trunc(x, out=out)
+                up = np.abs(x - out) >= 0.5  # exact: both have the grid of x; False for infinities
+                np.add(out, np.copysign(up.astype(np.float32), x), out=out)
+            if plus:
+                np.add(out, np.float32(0), out=out)
 
     return run
 
