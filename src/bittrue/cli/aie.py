@@ -1,14 +1,18 @@
-"""`bittrue aie`: the tables of AMD's AI Engine on paper: accumulators, vectors, matrix shapes, ports."""
+"""`bittrue aie`: the tables of AMD's AI Engine on paper, and what shift, round and saturate make of a number."""
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 from .. import aie
+from ..inspection.numbers import decimal
 from .output import console, print_json, table
 
-__all__ = ["show"]
+__all__ = ["show", "srs"]
 
 
 def show(what: str, arch: str | None, as_json: bool) -> None:
@@ -39,6 +43,40 @@ def show(what: str, arch: str | None, as_json: bool) -> None:
     screen.print(shown)
     screen.print()
     screen.print(_TABLES[what][2], style="dim")
+
+
+def srs(value: str, to: str, shift: int, arch: str | None, as_json: bool) -> None:
+    """Print what each rounding and saturation mode makes of one accumulator."""
+    try:
+        number = int(value, 0)
+    except ValueError:
+        raise ValueError(f"VALUE {value!r:.60} is not an integer, such as -6, 0x7fff or {2**79 - 1}") from None
+    of = aie.arch(aie.DEFAULT_ARCH if arch is None else arch)
+    bits = max(t.bits for t in aie.tags(of) if not t.is_float)
+    if not -(1 << bits - 1) <= number < 1 << bits - 1:
+        raise ValueError(f"VALUE {value:.60} does not fit into {bits} bits, the widest accumulator of {of.name}")
+    modes, kept = aie.rounding_modes(of), list(aie.SaturationMode)
+    with warnings.catch_warnings(record=True) as remarks:
+        warnings.simplefilter("always")
+        found = {
+            m.value: {s.value: int(aie.srs([number], to, shift, m.value, s.value, arch=of)[0]) for s in kept}
+            for m in modes
+        }
+    for text in dict.fromkeys(str(remark.message) for remark in remarks):
+        print(f"warning: {text}", file=sys.stderr)
+    if as_json:
+        print_json({"value": number, "to": to, "shift": shift, "arch": of.name, "results": found})
+        return
+    shown = table("rounding", *(s.value for s in kept), right=tuple(s.value for s in kept))
+    for mode, results in found.items():
+        shown.add_row(mode, *map(str, results.values()))
+    screen = console()
+    quotient = Fraction(number) / Fraction(2) ** shift
+    screen.print(f"{number} / 2^{shift} = {decimal(quotient, 90)} to {to} on {of.name}", style="bold")
+    screen.print()
+    screen.print(shown)
+    screen.print()
+    screen.print("columns: saturation modes; floor and none are the registers' state at reset", style="dim")
 
 
 def _cell(value: Any) -> str:

@@ -566,7 +566,7 @@ def quantparam_unpack(
 
 
 aie = typer.Typer(
-    help="AMD AI Engine: tables of accumulators, vectors, matrix shapes and ports.",
+    help="AMD AI Engine: tables of accumulators, vectors, matrix shapes and ports; shift, round and saturate.",
     epilog="Example: bittrue aie accum --arch aie-ml",
 )
 app.add_typer(aie, name="aie")
@@ -613,6 +613,24 @@ def aie_ports(arch: AieArchOption = None, json: Json = False) -> None:
     from .aie import show as run
 
     run("ports", arch, json)
+
+
+@aie.command(
+    "srs",
+    epilog="Example: bittrue aie srs 0x3000000000000 --shift 50 --to int32 --arch aie",
+    context_settings={"ignore_unknown_options": True},  # -5 is a value
+)
+def aie_srs(
+    value: Annotated[str, typer.Argument(help="The accumulator, an integer.", metavar="VALUE")],
+    shift: Annotated[int, typer.Option(help="Bits to shift to the right.", metavar="N")] = 0,
+    to: Annotated[str, typer.Option("--to", help="Type of the result, as int16.", metavar="TYPE")] = "int32",
+    arch: AieArchOption = None,
+    json: Json = False,
+) -> None:
+    """Show what every rounding and saturation mode makes of an accumulator that is shifted, rounded and saturated."""
+    from .aie import srs as run
+
+    run(value, to, shift, arch, json)
 
 
 @app.command(

@@ -24,7 +24,7 @@ def show(text: str, name: str, target: str | None, source: str, as_json_text: bo
     f = format(name)
     if isinstance(f, BlockFormat):
         if target is not None:
-            raise ValueError(f"--target {target}: no product casts to the block format {f.name}")
+            raise ValueError(f"--target {target}: no product casts to the block format {f.name}; leave it out")
         from .blocks import show_blocks
 
         show_blocks(text, f, as_json_text)
