@@ -535,6 +535,93 @@ def test_bfloat16_special_values():
     assert aie.mul(big, big)[0] == np.inf
 
 
+# Parts of v1 and v2 whose products are added, in the words of llvm-aie's aiev2_core.h: v1 = a + b + c, v2 = d + e + f.
+CHAINS = {
+    "low": "bd ae ad",
+    "fast": "af be cd bd ae ad",
+    "safe": "cf ce bf af be cd bd ae ad",
+}
+
+
+def split(value, mode, names):
+    """The bfloat16 parts of a float32, each of what those before left; by the rule of section 9.1, on bits."""
+    found = {}
+    for name in names:
+        code = bf16_by_the_text(int(np.float32(value).view(np.uint32)), mode) << 16
+        part = float(np.uint32(code).view(np.float32))
+        found[name] = Fraction(part)
+        value = aligned([Fraction(value), (-Fraction(part), Fraction(1))])
+    return found
+
+
+def out_of_parts(x, y, mode, option, acc=None, minus=False):
+    parts = {**split(x, mode, "abc"), **split(y, mode, "def")}
+    *first, last = ((parts[p], parts[q]) for p, q in CHAINS[option].split())
+    total = 0.0
+    for pair in first:
+        total = aligned([Fraction(total), pair])
+    if acc is not None and not minus:
+        return aligned([Fraction(total), Fraction(acc), last])  # addmac_elem_16_2
+    total = aligned([Fraction(total), last])
+    if acc is not None:
+        return aligned([Fraction(acc), -Fraction(total)])  # sub(acc, product)
+    return -total if minus else total
+
+
+@pytest.mark.parametrize("mode", ("floor", "conv_even", "symmetric_ceil"))
+@pytest.mark.parametrize("option", CHAINS)
+def test_products_of_floats_out_of_bfloat16(option, mode):
+    rng = np.random.default_rng(12)
+    x, y, z = (rng.standard_normal((3, 16)) * 2.0 ** rng.integers(-20, 20, (3, 16))).astype(np.float32).tolist()
+    x[:3], y[:3] = (1.0, 1 + 2.0**-23, -1.3 * 2.0**-60), (1.0, 1 + 2.0**-23, 1.7 * 2.0**-60)  # products of parts vanish
+    x[2], y[2] = (float(np.float32(v)) for v in (x[2], y[2]))
+    with aie.tile("aie-ml", mode, choices=aie.Choices(float_products=option)):
+        u, v = aie.vector("float", x), aie.vector("float", y)
+        acc = aie.accum("accfloat", 16, z)
+        found = {"mul": aie.mul(u, v), "negmul": aie.negmul(u, v), "mac": acc.mac(u, v), "msc": acc.msc(u, v)}
+    wanted = {
+        "mul": [out_of_parts(p, q, mode, option) for p, q in zip(x, y)],
+        "negmul": [out_of_parts(p, q, mode, option, minus=True) for p, q in zip(x, y)],
+        "mac": [out_of_parts(p, q, mode, option, s) for p, q, s in zip(x, y, z)],
+        "msc": [out_of_parts(p, q, mode, option, s, True) for p, q, s in zip(x, y, z)],
+    }
+    assert {name: lanes.tolist() for name, lanes in found.items()} == wanted
+    assert wanted["mul"] != [to_float32(Fraction(p) * Fraction(q)) for p, q in zip(x, y)]  # parts round on the way
+
+
+def test_exact_products_of_floats_round_once():
+    rng = np.random.default_rng(13)
+    x, y, z = rng.uniform(-2, 2, (3, 4000)).astype(np.float32).tolist()
+    for n in range(0, 4000, 32):
+        p, q, s = (aie.vector("float", v[n : n + 32], "aie-ml") for v in (x, y, z))
+        exact = [to_float32(Fraction(a) * Fraction(b)) for a, b in zip(p.tolist(), q.tolist())]
+        assert aie.mul(p, q).tolist() == exact
+        acc = aie.accum.from_vector(s, 0, "accfloat")
+        assert acc.mac(p, q).tolist() == [aligned([Fraction(c), Fraction(e)]) for c, e in zip(s.tolist(), exact)]
+
+
+def test_where_products_of_parts_are_not_known():
+    fast = aie.Choices(float_products="fast")
+    x = np.ones((4, 8), np.float32)
+    checks = [
+        ("xdna2", lambda v, w: aie.mul(v, v), "float_products='fast' is published for aie-ml, not for xdna2"),
+        ("aie-mlv2", lambda v, w: aie.mul(v, v), "float_products='fast' is published for aie-ml, not for aie-mlv2"),
+        ("aie-ml", lambda v, w: aie.mul(w, w), "float_products='fast' is known for real products only"),
+        ("aie-ml", lambda v, w: aie.matmul(x, x.T), "known for products lane by lane, not for matrices"),
+        ("aie-ml", lambda v, w: aie.mmul(4, 8, 4, "float", "float").mul(x, x.T), "not for matrices; take 'exact'"),
+    ]
+    for arch, make, message in checks:
+        with aie.tile(arch, choices=fast), pytest.raises(ValueError, match=message):
+            make(aie.vector("float", [1.0] * 8), None if arch == "xdna2" else aie.vector("cfloat", [1.0] * 8))
+    with aie.tile("aie", choices=fast):  # has float products of its own
+        assert aie.mul(aie.vector("float", [3.0] * 8), 1.1).tolist() == [float(np.float32(3) * np.float32(1.1))] * 8
+    with aie.tile("aie-ml", choices=fast):
+        v = aie.vector("bfloat16", [3.0] * 8)
+        assert aie.mul(v, v).tolist() == [9.0] * 8
+        inf = aie.mul(aie.vector("float", [np.inf, -0.0, 2, 1] * 2), 1.0).tolist()
+        assert np.isnan(inf[0]) and inf[1:4] == [0, 2, 1]  # what Inf leaves for the next part is no number
+
+
 def test_first_ai_engine_s_floats():
     a = aie.vector("float", [2.0**-100, 1.1, 3, 1e38], "aie")
     b = aie.vector("float", [2.0**-40, 1.1, -2, 1e38], "aie")

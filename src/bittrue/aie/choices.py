@@ -214,6 +214,15 @@ class Choices:
         ("refused", "no", "AM027, ch. 4"),
     )
 
+    float_products: str = question(
+        31,
+        "How are products of two floats made, which AIE-ML has no instruction for?",
+        ("exact", "each exact, rounded once", "0 ULP, as stated of safe: UG1603, Floating-Point Accuracy"),
+        ("safe", "nine products of bfloat16 parts (AIE-ML, lane by lane)", "llvm-aie 84660bc, aiev2_core.h"),
+        ("fast", "six products of bfloat16 parts (AIE-ML, lane by lane)", "llvm-aie 84660bc, aiev2_core.h"),
+        ("low", "three products of bfloat16 parts (AIE-ML, lane by lane)", "llvm-aie 84660bc, aiev2_core.h"),
+    )
+
     def __post_init__(self) -> None:
         evidence.check(self)
 

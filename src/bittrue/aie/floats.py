@@ -21,11 +21,21 @@ from ..formats import FloatFormat, IntFormat, format
 from ..rounding import Overflow, Rounding, Rule
 from .arch import Arch
 from .choices import Choices
-from .elements import element
+from .elements import Element, element
 from .srs import narrow_integers
 from .tile import State, in_force
 
-__all__ = ["add_products", "add_terms", "float_to_bfloat16", "mac_model", "narrow", "to_fixed", "to_float"]
+__all__ = [
+    "add_products",
+    "add_terms",
+    "check_matrix_factors",
+    "emulated_product",
+    "float_to_bfloat16",
+    "mac_model",
+    "narrow",
+    "to_fixed",
+    "to_float",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -33,6 +43,11 @@ Array = np.ndarray[Any, Any]
 INSTRUCTION = 8
 
 _NAN = np.uint32(0x7FC00000)
+
+#: Products of the bfloat16 parts of two floats, largest part first, in the order in which AIE-ML adds them
+#: (llvm-aie 84660bc, aiev2_core.h: mul_elem_16_accuracy_low, _fast, _safe). UG1603 states 10, 5 and 0 ULP.
+_SAFE = ((2, 2), (2, 1), (1, 2), (0, 2), (1, 1), (2, 0), (1, 0), (0, 1), (0, 0))
+EMULATIONS = {"low": ((1, 0), (0, 1), (0, 0)), "fast": _SAFE[3:], "safe": _SAFE}
 
 
 def float_to_bfloat16(
@@ -282,16 +297,20 @@ def add_products(
 
 
 @np.errstate(all="ignore")
-def add_terms(acc: Array | None, terms: Sequence[tuple[Array, Array, bool]], state: State) -> Array:
+def add_terms(
+    acc: Array | None, terms: Sequence[tuple[Array, Array, bool]], state: State, native: bool = True
+) -> Array:
     """Return accumulators plus products (minus, where the flag is set), lane by lane.
 
     In the aligned model all terms are added at once, else in their order. Without accumulators the sum starts from the
-    first product.
+    first product. Products that are not `native` are rounded to float32 before.
     """
     total = np.full(len(terms[0][0]), -0.0, np.float32) if acc is None else acc.copy()
     if mac_model(state) == "aligned23":
         from ..kernels import mmul as kernels
 
+        if not native:
+            terms = [(x * y, np.ones_like(x), negative) for x, y, negative in terms]
         left = np.stack([x for x, _, _ in terms]).astype(np.float64)
         right = np.stack([y for _, y, _ in terms]).astype(np.float64)
         signs = np.array([[-1.0 if negative else 1.0 for *_, negative in terms]])
@@ -308,6 +327,50 @@ def add_terms(acc: Array | None, terms: Sequence[tuple[Array, Array, bool]], sta
                 total = total - x * y if negative else total + x * y
     total.view(np.uint32)[np.isnan(total)] = _NAN
     return total
+
+
+# --- products of floats out of bfloat16 -------------------------------------------------------------------------------
+
+
+def check_matrix_factors(a: Element, b: Element, state: State) -> None:
+    """Raise `ValueError` where `Choices.float_products` asks for what is known for products lane by lane only."""
+    asked = state.choices.float_products
+    if asked != "exact" and a.part.bits == b.part.bits == 32 and not a.is_integer and state.arch.number != 10:
+        raise ValueError(f"float_products={asked!r} is known for products lane by lane, not for matrices; take 'exact'")
+
+
+def emulated_product(acc: Array | None, x: Array, y: Array, negative: bool, state: State) -> Array:
+    """Return float32 accumulators (or none) plus (`negative`: minus) products of float32 lanes, out of bfloat16 parts.
+
+    The parts are split off under the rounding register, each from what those before left; `EMULATIONS` says which of
+    their products are added, one instruction each. Where a product is added to accumulators, the last instruction takes
+    both sums; where it is subtracted, it is made first. An Inf leaves a NaN for the next part: the product is NaN.
+    """
+    asked = state.choices.float_products
+    if state.arch.number != 20:
+        raise ValueError(f"float_products={asked!r} is published for aie-ml, not for {state.arch}; take 'exact'")
+    left, right, one = _parts(x, state), _parts(y, state), np.ones_like(x)
+    total = None
+    *smaller, (i, j) = EMULATIONS[asked]
+    for n, m in smaller:
+        total = add_terms(total, [(left[n], right[m], False)], state)
+    assert total is not None
+    if acc is not None and not negative:
+        return add_terms(acc, [(left[i], right[j], False), (total, one, False)], state)
+    total = add_terms(total, [(left[i], right[j], False)], state)
+    if acc is not None:
+        return add_terms(acc, [(total, one, True)], state)
+    return np.where(np.isnan(total), total, -total) if negative else total
+
+
+def _parts(x: Array, state: State) -> list[Array]:
+    """Split float32 into bfloat16 values, as float32: the largest, what it leaves, and what that leaves."""
+    one, found = np.ones_like(x), []
+    for _ in range(3):
+        part = narrow(x, _float("bfloat16"), state).astype(np.uint32) << np.uint32(16)
+        found.append(part.view(np.float32))
+        x = add_terms(x, [(found[-1], one, True)], state)
+    return found
 
 
 def _powers(x: Array) -> Array:

@@ -20,7 +20,7 @@ from .block import block_format, type_of
 from .block_products import add_blocks, block_operand, quantised
 from .choices import Choices
 from .elements import Element, element, find
-from .floats import INSTRUCTION, add_products
+from .floats import INSTRUCTION, add_products, check_matrix_factors
 from .products import limited, multiply
 from .tags import Tag, default_tag, find_tag, kind, product_tag, unkind
 from .tile import State, in_force
@@ -268,6 +268,8 @@ class mmul:
             y = quantised(np.ascontiguousarray(right[0].T), fmt, state)
             add_blocks(self._acc._floats.reshape(self.M, self.N), x, y, 1)
         elif self.tag.is_float:
+            assert isinstance(self.a, Element)
+            check_matrix_factors(self.a, self.b, state)
             self._add_floats(left, right, state)
         else:
             self._add_integers(left, right, state)
@@ -425,6 +427,7 @@ def matmul(
     if wanted.is_complex:
         raise ValueError(f"{what} is complex; matmul takes real matrices (mmul has complex tiles)")
     if wanted.is_float:
+        check_matrix_factors(first, second, state)
         acc = np.zeros((x.shape[0], y.shape[1]), np.float32)
         left, right = (np.ascontiguousarray(v, np.float32) for v in (x, y))
         add_products(acc, left, right, state, int(step), threads)

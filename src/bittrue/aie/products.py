@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .floats import add_terms
+from .floats import add_terms, emulated_product
 from .tags import Tag
 from .tile import State
 from .vector import vector
@@ -58,8 +58,13 @@ def limited(total: Wide, tag: Tag, state: State) -> Wide:
 def float_product(acc: Array | None, a: vector, b: vector, negative: bool, state: State, tag: Tag) -> Array:
     """Return float32 accumulators (or none) plus (`negative`: minus) the products of two float vectors."""
     x, y = a.floats(), b.floats()
+    asked, native = state.choices.float_products, a.element.part.bits == 16 or state.arch.number == 10
+    if asked != "exact" and not native:
+        if tag.is_complex:
+            raise ValueError(f"float_products={asked!r} is known for real products only; take 'exact'")
+        return emulated_product(acc, x, y, negative, state)
     if not tag.is_complex:
-        return add_terms(acc, [(x, y, negative)], state)
+        return add_terms(acc, [(x, y, negative)], state, native)
     xr, xi = _parts(x, a.is_complex)
     yr, yi = _parts(y, b.is_complex)
     real, imag = [(xr, yr, negative)], []
@@ -70,6 +75,6 @@ def float_product(acc: Array | None, a: vector, b: vector, negative: bool, state
     if a.is_complex:
         imag.append((xi, yr, negative))
     found = np.empty(len(xr) * 2, np.float32)
-    found[::2] = add_terms(None if acc is None else acc[::2], real, state)
-    found[1::2] = add_terms(None if acc is None else acc[1::2], imag, state)
+    found[::2] = add_terms(None if acc is None else acc[::2], real, state, native)
+    found[1::2] = add_terms(None if acc is None else acc[1::2], imag, state, native)
     return found
