@@ -260,6 +260,12 @@ def test_arrays_share_memory_with_tensors(f: bt.Format) -> None:
         assert t.dtype is getattr(torch, f.name) and btorch.from_torch(t).format == f
 
 
+def test_views_that_torch_has_not_computed_yet() -> None:
+    t = torch.tensor([1 + 2j, -3j], dtype=torch.complex64)
+    assert btorch.from_torch(t.conj()).tolist() == [1 - 2j, 3j]
+    assert btorch.from_torch(t.conj().imag).tolist() == [-2, 3]
+
+
 def test_float8_means_the_same_to_torch() -> None:
     a = bt.Array(np.arange(256, dtype=np.uint8), "float8_e5m2")
     assert np.array_equal(btorch.to_torch(a).float().numpy(), np.asarray(a, np.float32), equal_nan=True)

@@ -91,8 +91,23 @@ def test_values_that_are_not_finite_have_no_part_in_a_scale() -> None:
     assert torch.equal(seen[0], torch.tensor([2.0, one, 0.0, 2.0]))  # saturates
 
 
+@pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
+@pytest.mark.parametrize("accumulate", ["float32", "float16", "int32"])
+def test_products_of_nothing(accumulate: str) -> None:
+    for layer, shape, result in (
+        (torch.nn.Conv2d(4, 2, 3, groups=2), (0, 4, 5, 6), (0, 2, 3, 4)),
+        (torch.nn.Linear(4, 3), (2, 0, 4), (2, 0, 3)),
+        (torch.nn.Linear(0, 3), (2, 0), (2, 3)),
+    ):
+        with btorch.emulate(layer, "int8", "int8", accumulate=accumulate):
+            seen = layer(torch.zeros(shape))
+        assert torch.equal(seen, layer(torch.zeros(shape))) and seen.shape == result
+
+
 def test_what_emulation_refuses() -> None:
     net = Net()
+    with pytest.raises(TypeError, match=r"model must be a torch\.nn\.Module, not int"):
+        btorch.emulate(3, "mx6")  # type: ignore[arg-type]
     for overrides, words in (({"head": "int8"}, "overrides.'head'.='int8' must be None or"), (["head"], "must map")):
         with pytest.raises(TypeError, match=words):
             btorch.emulate(net, "mx6", overrides=overrides)  # type: ignore[arg-type]

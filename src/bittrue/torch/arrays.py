@@ -79,7 +79,7 @@ def from_torch(t: torch.Tensor, format: Format | str | None = None) -> Array:
     if t.device.type != "cpu":
         raise ValueError(f"t is on {t.device}; an Array lives in main memory: call t.cpu()")
     fmt = _format(name if format is None else format)
-    t = t.detach()
+    t = t.detach().resolve_conj().resolve_neg()
     if t.dtype.is_complex:
         return Array(t.numpy(), fmt)
     codes = t.view(getattr(torch, f"uint{8 * t.dtype.itemsize}")).numpy()

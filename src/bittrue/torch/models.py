@@ -114,6 +114,8 @@ def emulate(
     >>> round(layer(torch.ones(1, 2)).item(), 3)
     1.3
     """
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError(f"model must be a torch.nn.Module, not {type(model).__name__}")
     base = {"weights": weights, "activations": activations, "outputs": outputs, "accumulate": accumulate}
     layers, modules, skipped = _sorted(model)
     candidates = {**layers, **modules}

@@ -154,7 +154,7 @@ class Plan:
         left, right = rounded(input, self.activations, -1), rounded(weight, self.weights, -1)
         if self.accumulate is None:
             return self._out(functional.linear(left.value, right.value, bias))
-        rows = left.map(lambda t: t.reshape(-1, input.shape[-1]))
+        rows = left.map(lambda t: t.reshape(math.prod(input.shape[:-1]), input.shape[-1]))
         columns = right.map(lambda t: t[None].mT if t.ndim == 1 else t.mT)
         y = self._add_up(rows, columns, None if bias is None else bias.reshape(-1))
         return self._out(y.reshape(input.shape[:-1] + weight.shape[:-1]))
@@ -315,10 +315,10 @@ def _windows(
     count = len(kernel)
     for place in range(count):
         x = x.unfold(2 + place, gaps[place] * (kernel[place] - 1) + 1, steps[place])[..., :: gaps[place]]
-    x = x.reshape(x.shape[0], groups, -1, *x.shape[2:])  # images, groups, channels, outputs, kernel
+    x = x.reshape(x.shape[0], groups, x.shape[1] // groups, *x.shape[2:])  # images, groups, channels, outputs, kernel
     outputs, places = list(range(3, 3 + count)), list(range(3 + count, 3 + 2 * count))
     x = x.permute(1, 0, *outputs, 2, *places)
-    return x.reshape(groups, math.prod(x.shape[1 : 2 + count]), -1)
+    return x.reshape(groups, math.prod(x.shape[1 : 2 + count]), math.prod(x.shape[2 + count :]))
 
 
 # --- functions that are products --------------------------------------------------------------------------------------
