@@ -13,7 +13,10 @@ from ..formats import format
 from ..rounding import Overflow, Rule
 from . import fixpipe_bench
 from .cast import cast
+from .dequant import cast_dequant
+from .hf32 import hf32
 from .modes import RoundMode, rounding
+from .quant import QuantParam
 from .rule import cast_rule
 
 __all__ = ["rows"]
@@ -32,6 +35,7 @@ def rows() -> list[Row]:
         for mode in _MODES
     ]
     found += [_dequant(saturates) for saturates in (True, False)]
+    found += [_cast_dequant(words) for words in (1, 16)] + [_hf32()]
     return [*found, _call(), *fixpipe_bench.rows()]
 
 
@@ -75,6 +79,29 @@ def _dequant(saturates: bool) -> Row:
         )
 
     return throughput("ascend: int32 to half with a scale", "saturating" if saturates else "to Inf", prepare, _GOAL)
+
+
+def _cast_dequant(words: int) -> Row:
+    def prepare(size: int) -> Case:
+        x, out = _numbers(size, 1e4).astype(np.int16), np.empty(size, np.int8)
+        param = QuantParam(0.01 if words == 1 else np.linspace(0.01, 0.02, words), 3)
+        plain = np.empty(size, np.int8)
+        return Case(
+            size,
+            lambda threads: cast_dequant(x, "int8_t", param, out=out, threads=threads),
+            lambda: _copy(plain, x),
+        )
+
+    name = "one word" if words == 1 else f"{words} words"
+    return throughput("ascend: CastDequant, int16 to int8", name, prepare, {"share_one": 0.3})
+
+
+def _hf32() -> Row:
+    def prepare(size: int) -> Case:
+        x, plain = _numbers(size, 1), np.empty(size, np.float32)
+        return Case(size, lambda threads: hf32(x, threads=threads), lambda: _copy(plain, x))
+
+    return throughput("ascend: float32 to HF32", "NEAREST_EVEN, a new array", prepare, {"share_one": 0.4})
 
 
 def _call() -> Row:

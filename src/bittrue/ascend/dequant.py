@@ -143,7 +143,9 @@ def cast_dequant(
 
 
 def _source(x: Any) -> Type:
-    name = x.format.name if isinstance(x, Array) else np.dtype(x.dtype).name if hasattr(x, "dtype") else None
+    name = x.format.name if isinstance(x, Array) else None
+    if isinstance(x, (np.ndarray, np.generic)):
+        name = x.dtype.name
     if name not in ("int16", "int32"):
         what = f"has dtype {name}" if name else f"is a {type(x).__name__}"
         raise TypeError(f"x {what}; CastDequant takes NumPy arrays or Arrays of int16_t or int32_t")
