@@ -389,22 +389,25 @@ class Midpoints(Job):
     parts = (1 << 31) // PIECE - (1 << 23) // PIECE  # finite magnitudes
 
     def check(self, part: int) -> Outcome:
-        lower = _patterns(part * PIECE)
-        low = lower.view(np.float32).astype(np.float64)
-        step = (lower + np.uint32(1)).view(np.float32)
+        few = _BLOCK // 4  # for the cache, too: float64, six numbers for each pattern
+        return total(self._compare(_patterns(part * PIECE + at, few)) for at in range(0, PIECE, few))
+
+    def _compare(self, lower: Codes) -> Outcome:
+        low, step = lower.view(np.float32).astype(np.float64), (lower + np.uint32(1)).view(np.float32)
         with np.errstate(over="ignore"):
             high = np.where(np.isinf(step), 2.0**128, step.astype(np.float64))
-        middle = (low + high) / 2
+        middle = ((low + high) / 2).view(np.uint64)  # above zero: the next pattern is the next value
         rule, top = Rule(rounding=self.rounding), np.uint32(0x7F7FFFFF)
-        odd = (lower & np.uint32(1)).astype(np.bool_)
+        odd = lower & np.uint32(1)
         outcomes = []
         for negative in (False, True):
-            for rest, x in ((1, np.nextafter(middle, 0)), (2, middle), (3, np.nextafter(middle, np.inf))):
-                up = [exact.round_up(rule.rounding, is_odd, negative, rest, 4) for is_odd in (False, True)]
-                want = np.minimum(lower + np.where(odd, up[1], up[0]).astype(np.uint32), top)
-                want |= np.uint32(negative << 31)
-                got = bt.encode(-x if negative else x, "float32", rule=rule, threads=1).view(np.uint32)
-                outcomes.append(differences(x.view(np.uint64), got, want))
+            for rest, bits in ((1, middle - np.uint64(1)), (2, middle), (3, middle + np.uint64(1))):
+                up = [int(exact.round_up(rule.rounding, is_odd, negative, rest, 4)) for is_odd in (False, True)]
+                want = np.minimum(lower + np.uint32(up[0]) + odd * np.uint32((up[1] - up[0]) % (1 << 32)), top)
+                if negative:
+                    want, bits = want | np.uint32(1 << 31), bits | np.uint64(1 << 63)
+                got = bt.encode(bits.view(np.float64), "float32", rule=rule, threads=1).view(np.uint32)
+                outcomes.append(differences(bits, got, want))
         return total(iter(outcomes))
 
 
