@@ -526,6 +526,20 @@ def test_fixpipe_words_per_column_and_a_dump_in_blocks(tmp_path, monkeypatch, ca
     for given in ("words.bin", "words.npy", ",".join(hex(w) for w in words.tolist())):
         assert main([*arguments, "--layout", "nz", "--quant", given]) == 0
         assert "EXPLAINED: Fixpipe as documented (2400 of 2400" in capsys.readouterr().out
+    made = ["fixpipe", "acc.npy", "--mode", "VREQ8", "--quant", "words.bin", "--product", "a2", "-o", "made.bin"]
+    assert main([*made, "--layout", "nz"]) == 0
+    assert "[40, 60] int32 to int8 by VREQ8 on Atlas A2, [2, 3, 16, 32] in NZ, 3072 bytes" in capsys.readouterr().out
+    assert (tmp_path / "made.bin").read_bytes() == blocks.tobytes()
+    assert main([*made, "--force", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["shape"] == [40, 60]
+    assert (tmp_path / "made.bin").read_bytes() == rows.tobytes()
+    for wrong, expected in (
+        (made, "--force"),
+        ([*made, "--force", "--product", "a22"], "Atlas A2"),
+        (["fixpipe", "made.bin", *made[2:], "--force"], "(--format)"),
+    ):
+        assert main(wrong) == 2
+        assert expected in capsys.readouterr().err
     assert main(["compare", "golden.npy", "dump.bin", "--layout", "NZ"]) == 0
     assert "PASS" in capsys.readouterr().out
 
@@ -723,3 +737,13 @@ def test_codes_in_a_list_and_a_target_in_capitals():
     x = np.linspace(-3, 3, 64, dtype=np.float32)
     found = diagnose(x, bt.array(x, "mx9", rounding="floor"), target="AIE:aie2ps")
     assert found.best.name == "floor (the register's state at kernel entry)"
+
+
+@pytest.mark.parametrize("to", ["float32", "float64", "float16"])
+def test_nan_and_minus_zero_in_formats_that_numpy_computes_in(to):
+    x = np.concatenate([[np.nan, -0.0], np.random.default_rng(0).standard_normal(98) * 1e-3])
+    assert diagnose(x, bt.array(x, to, rounding="trunc")).explained
+    codes = np.where(np.isnan(x), 0, x).astype(to).view(f"u{np.dtype(to).itemsize}")
+    codes[1] = 0  # the sign of zero was lost
+    found = diagnose(np.where(np.isnan(x), 0, x), codes, to=to)
+    assert not found.explained and found.best.matches == 99

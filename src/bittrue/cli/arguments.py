@@ -6,6 +6,9 @@ import logging
 import os
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import Any
+
+import numpy as np
 
 from ..array import Array
 from ..files import INDEX_SUFFIX, AtomicFile, load
@@ -13,9 +16,11 @@ from ..formats import Format
 from ..formats import format as find_format
 from .pipes import read_hex
 
-__all__ = ["check_outputs", "checkpoint_of", "one_array", "or_hex", "parse_shape", "quiet_cluster", "rows_of"]
+__all__ = [
+    "check_outputs", "checkpoint_of", "one_array", "or_hex", "parse_shape", "quant_words", "quiet_cluster", "rows_of",
+]
 
-_HEX = (".hex", ".mem")
+_HEX, _RAW = (".hex", ".mem"), (".bin", ".raw")
 
 
 def checkpoint_of(source: str) -> str:
@@ -65,15 +70,37 @@ def one_array(path: str, format: Format | str | None, shape: tuple[int, ...] | N
         text = or_hex(path, format, "--format")
         assert isinstance(text, Array)
         return text if shape is None else text.reshape(shape)
-    named = path.lower().endswith((".npy", ".bin", ".raw"))
+    if format is None and path.lower().endswith(_RAW):
+        raise ValueError(f"{path}: a raw file does not tell its format; give it (--format)")
+    named = path.lower().endswith((".npy", *_RAW))
     found = load(path, format=format if named else None, shape=shape)
     if isinstance(found, dict):
         if len(found) != 1:
-            raise ValueError(f"{path}: has {len(found)} tensors; --layout NZ takes one matrix")
+            raise ValueError(f"{path}: has {len(found)} tensors; one is expected")
         found = next(iter(found.values()))
     if not isinstance(found, Array):
-        raise ValueError(f"{path}: has format {found.format.name}; --layout NZ takes no block format")
+        raise ValueError(f"{path}: has the block format {found.format.name}; single numbers are expected")
     return found
+
+
+def quant_words(text: str | None) -> Any:
+    """Return the parameter word, or an array of several, that text or a file gives."""
+    if text is None:
+        return None
+    suffix = os.path.splitext(text)[1].lower()
+    if suffix in (".bin", ".raw", ".npy"):
+        found = one_array(text, None if suffix == ".npy" else "uint64", None)
+        if found.format.name not in ("uint64", "int64") or len(found.shape) != 1:
+            raise ValueError(f"--quant {text}: {found.format.name} of shape {found.shape} is not n words of uint64")
+        return found.codes.view(np.uint64)
+    try:
+        words = [int(part, 0) for part in text.split(",")]
+        return words[0] if len(words) == 1 else np.array(words, np.uint64)
+    except (ValueError, OverflowError):
+        raise ValueError(
+            f"--quant {text!r} is no parameter word; expected a number such as 0x7fb03f000000, several by comma, or a "
+            f".bin or .npy file"
+        ) from None
 
 
 def rows_of(path: str, layout: str | None, format: Format | str, shape: tuple[int, ...]) -> str | Array:

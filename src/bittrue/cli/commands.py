@@ -528,6 +528,40 @@ def _quantparam(context: typer.Context) -> None:
 
 
 
+@app.command(
+    "fixpipe",
+    epilog="Examples: bittrue fixpipe acc.npy --mode REQ8 --quant 0x7fb33dccc000 --product a2 -o golden.npy / "
+    "bittrue fixpipe acc.bin --format int32 --shape 64,128 --mode VREQ8 --quant words.bin --layout NZ -o golden.bin",
+)
+def fixpipe(
+    source: Annotated[str, typer.Argument(help="Accumulators [m, n]: .npy, .bin or .raw.", metavar="ACC")],
+    mode: Annotated[str, typer.Option(help="Quantisation mode, as VREQ8.", metavar="MODE")],
+    output: Annotated[str, typer.Option("--output", "-o", help=".npy, .bin or .raw.", metavar="OUT")],
+    quant: Annotated[
+        str | None,
+        typer.Option(
+            help="Parameter word; for a mode per column words by comma, or a .bin or .npy of uint64.", metavar="WORD"
+        ),
+    ] = None,
+    product: Annotated[str, typer.Option(help="950, a2, 2201 ...", metavar="PRODUCT")] = "950",
+    relu: Annotated[bool, typer.Option("--relu", help="With ReLU.")] = False,
+    saturation: SaturationOption = None,
+    layout: Annotated[str, typer.Option(help="Of OUT: ND (rows) or NZ (blocks).", metavar="LAYOUT")] = "ND",
+    format: Annotated[
+        str | None, typer.Option("--format", help="Format of a raw ACC: int32 or float32.", metavar="FORMAT")
+    ] = None,
+    shape: Annotated[
+        str | None, typer.Option("--shape", help="Shape of a raw ACC, as 64,128.", metavar="SIZES")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace OUT where it exists.")] = False,
+    json: Json = False,
+) -> None:
+    """Make golden data of Ascend's Fixpipe: what accumulators become under a quantisation mode."""
+    from .fixpipe import fixpipe as run
+
+    run(source, output, mode, quant, product, relu, saturation, layout, format, shape, force, json)
+
+
 ArchOption = Annotated[str, typer.Option("--arch", help="NPU architecture (2201, 3510) or product.", metavar="ARCH")]
 QuantModeOption = Annotated[
     str | None, typer.Option("--mode", help="Quantisation mode, as VREQ8: which fields it reads.", metavar="MODE")

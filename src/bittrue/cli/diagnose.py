@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
-
-import numpy as np
 
 from ..diagnosis import Diagnosis, diagnose
 from ..diagnosis.result import percent
-from .arguments import one_array, or_hex, parse_shape, rows_of
+from .arguments import one_array, or_hex, parse_shape, quant_words, rows_of
 from .output import console, print_json, table
 from .progress import Bar
 
@@ -29,33 +26,13 @@ def diagnose_files(
         dump = rows_of(actual, layout, to, one_array(source, format, sizes).shape)
     with Bar() as bar:
         found = diagnose(
-            x, dump, to, format=format, shape=sizes, quant=_words(quant), progress=bar.show, **options
+            x, dump, to, format=format, shape=sizes, quant=quant_words(quant), progress=bar.show, **options
         )
     if as_json_text:
         print_json(found.to_dict())
     else:
         _print(found)
     return found.explained
-
-
-def _words(text: str | None) -> Any:
-    """Return the parameter word, or an array of several, that text or a file gives."""
-    if text is None:
-        return None
-    suffix = os.path.splitext(text)[1].lower()
-    if suffix in (".bin", ".raw", ".npy"):
-        found = one_array(text, None if suffix == ".npy" else "uint64", None)
-        if found.format.name not in ("uint64", "int64") or len(found.shape) != 1:
-            raise ValueError(f"--quant {text}: {found.format.name} of shape {found.shape} is not n words of uint64")
-        return found.codes.view(np.uint64)
-    try:
-        words = [int(part, 0) for part in text.split(",")]
-        return words[0] if len(words) == 1 else np.array(words, np.uint64)
-    except (ValueError, OverflowError):
-        raise ValueError(
-            f"--quant {text!r} is no parameter word; expected a number such as 0x7fb03f000000, several by comma, or a "
-            f".bin or .npy file"
-        ) from None
 
 
 def _print(found: Diagnosis) -> None:
