@@ -17,6 +17,7 @@ _S1 = "Ascend C, built-in data types"
 _PP = "pypto 883e7dfb"
 _S3 = "Ascend C, fused quantisation"
 _FX = f"{_DK}, gen_data*.py of fixpipe_l0c2gm"
+_FIXPIPE = f"{_DK}, Fixpipe.md (L0C to GM), constraints"
 
 
 @dataclass(frozen=True)
@@ -209,7 +210,7 @@ class Choices:
     m1: str = question(
         24,
         "Fixpipe and CastDequant: what becomes of the 13 low bits of the scale?",
-        ("truncate", "they are cut off", f"{_S3}, format (1, 8, 10); {_FX}; pto-isa 3186c381"),
+        ("truncate", "they are cut off", f"{_S3}, format (1, 8, 10); {_FIXPIPE}; {_FX}; pto-isa 3186c381"),
         ("round", "M1 is rounded to nearest even", "no source"),
     )
     m1_subnormal: str = question(
@@ -217,7 +218,7 @@ class Choices:
         "Fixpipe and CastDequant: what is a subnormal scale?",
         ("keep", "its value as float32", "no source"),
         ("flush", "zero", "no source"),
-        ("raise", "an error", f"{_DK}, Tensor API: forbidden"),
+        ("raise", "an error", f"{_FIXPIPE}, and Tensor API: forbidden"),
     )
     relu_nan: str = question(
         25,
@@ -228,13 +229,17 @@ class Choices:
     fixpipe_nan: str = question(
         26,
         "Fixpipe: what do NaN and Inf give in 8-bit integers?",
-        ("zero", "NaN gives 0 before the offset, Inf clamps", "CPU model of pto-isa 3186c381"),
+        (
+            "zero",
+            "NaN gives 0 before the offset, Inf clamps",
+            f"{_FIXPIPE} (integers always saturate; NaN becomes 0); CPU model of pto-isa 3186c381",
+        ),
         ("raise", "an error: no document says", "unknown on hardware"),
     )
     fixpipe_sat: str = question(
         27,
         "Fixpipe: does the control register decide about overflow and NaN in float outputs?",
-        ("ctrl", "as in casts (`saturation=`); DEQF16 always saturates", f"{_DK}, CTRL[48]"),
+        ("ctrl", "as in casts (`saturation=`); DEQF16 always saturates", f"{_FIXPIPE}: CTRL[48], CTRL[50] in fp8"),
         ("always", "no: they always saturate", "goldens of pto-isa 3186c381 clip half to +-65504"),
         (
             "c_api",
