@@ -287,7 +287,10 @@ class _Search:
         self.tried = 0
 
     def _plain(self, codes: Codes) -> Codes:
-        return plain_nan(codes, self._case.to) if self._equal_nan else codes
+        """Return codes as unsigned patterns: as floats, NaNs would be equal to nothing, and -0 to 0."""
+        f = self._case.to
+        plain = plain_nan(codes, f) if self._equal_nan else codes
+        return plain if f.kind == "block" else plain.view(f.code_dtype)
 
     def run(self) -> Diagnosis:
         """Try everything, rank it, and look for inputs that decide."""
