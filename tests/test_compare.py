@@ -581,6 +581,16 @@ def test_a_pattern_and_numbers_of_numpy():
     assert bt.compare(g, a, "mere_mare", threshold=np.float32(1)).to_dict()["passed"]
 
 
+def test_one_array_beside_one_of_several_tensors():
+    several = {"a": np.float32([1, 2]), "b": np.float32([3, 4])}
+    for g, a in ((several, several["b"]), (several["b"], several)):
+        assert bt.compare(g, a, tensors="b") and not bt.compare(g, a, tensors="a")
+        with pytest.raises(ValueError, match=r"has 2 tensors \(a, b\); take one of them by tensors= \(--tensor\)"):
+            bt.compare(g, a)
+        with pytest.raises(ValueError, match=r"tensors=\['c'\] match no tensor \(a, b\)"):
+            bt.compare(g, a, tensors="c")
+
+
 def test_arguments_are_checked():
     x = np.zeros(3, np.float32)
     for wrong in ({"kept": 0}, {"zeros": "what"}, {"standard": "ulp", "max_ulp": -1},

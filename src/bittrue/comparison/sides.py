@@ -171,23 +171,23 @@ def select(golden: Side, actual: Side, patterns: str | Sequence[str] | None = No
         When the names differ, with a diff, or no name matches `patterns`.
     """
     patterns = [patterns] if isinstance(patterns, str) else patterns
+    mine, its = (_matching(side, patterns) for side in (golden, actual))
+    named = [(side, found) for side, found in ((golden, mine), (actual, its)) if not side.unnamed]
+    if patterns and named and not any(found for _, found in named):
+        known = list(named[0][0].tensors)
+        close = suggestion(patterns[0], known)
+        raise ValueError(f"tensors={list(patterns)!r} match no tensor{close} ({_listed(known)})")
     if golden.unnamed and actual.unnamed:
-        pairs = [(golden.only.name, actual.only.name)]
+        pairs = [(mine[0], its[0])]
     elif golden.unnamed or actual.unnamed:
-        one, many = (golden, actual) if golden.unnamed else (actual, golden)
-        if len(many.tensors) != 1:
+        one, many, found = (golden, actual, its) if golden.unnamed else (actual, golden, mine)
+        if len(found) != 1:
             raise ValueError(
-                f"{one.label} is one array, but {many.label} has {len(many.tensors)} tensors"
-                f" ({_listed(list(many.tensors))}); take one of them"
+                f"{one.label} is one array, but {many.label} has {len(found)} tensors"
+                f" ({_listed(found)}); take one of them by tensors= (--tensor)"
             )
-        pairs = [(golden.only.name, actual.only.name)]
+        pairs = [(mine[0], its[0])]
     else:
-        mine, its = golden.tensors, actual.tensors
-        if patterns:
-            mine, its = ({n: i for n, i in t.items() if _matches(n, patterns)} for t in (mine, its))
-            if not mine and not its:
-                close = suggestion(patterns[0], golden.tensors)
-                raise ValueError(f"tensors={list(patterns)!r} match no tensor{close} ({_listed(list(golden.tensors))})")
         missing, extra = [n for n in mine if n not in its], [n for n in its if n not in mine]
         if missing or extra:
             raise ValueError(_names_differ(golden.label, actual.label, missing, extra, len(mine) - len(missing)))
@@ -195,8 +195,11 @@ def select(golden: Side, actual: Side, patterns: str | Sequence[str] | None = No
     return pairs
 
 
-def _matches(name: str, patterns: Sequence[str]) -> bool:
-    return any(name == p or fnmatchcase(name, p) for p in patterns)
+def _matching(side: Side, patterns: Sequence[str] | None) -> list[str]:
+    """Return the names that match a pattern; the one of a side without names does."""
+    if not patterns or side.unnamed:
+        return list(side.tensors)
+    return [name for name in side.tensors if any(name == p or fnmatchcase(name, p) for p in patterns)]
 
 
 def _listed(names: list[str]) -> str:
