@@ -543,29 +543,58 @@ CHAINS = {
 }
 
 
-def split(value, mode, names):
+def one_by_one(addends):
+    """IEEE additions in float32, products rounded before."""
+    total = Fraction(0)
+    for a in addends:
+        a = to_float32(a[0] * a[1]) if isinstance(a, tuple) else a
+        total = Fraction(to_float32(total + Fraction(a)))
+    return float(total)
+
+
+def split(value, mode, names, add):
     """The bfloat16 parts of a float32, each of what those before left; by the rule of section 9.1, on bits."""
     found = {}
     for name in names:
         code = bf16_by_the_text(int(np.float32(value).view(np.uint32)), mode) << 16
         part = float(np.uint32(code).view(np.float32))
         found[name] = Fraction(part)
-        value = aligned([Fraction(value), (-Fraction(part), Fraction(1))])
+        value = add([Fraction(value), (-Fraction(part), Fraction(1))])
     return found
 
 
-def out_of_parts(x, y, mode, option, acc=None, minus=False):
-    parts = {**split(x, mode, "abc"), **split(y, mode, "def")}
+def out_of_parts(x, y, mode, option, acc=None, minus=False, add=aligned, at_once=True):
+    parts = {**split(x, mode, "abc", add), **split(y, mode, "def", add)}
     *first, last = ((parts[p], parts[q]) for p, q in CHAINS[option].split())
     total = 0.0
     for pair in first:
-        total = aligned([Fraction(total), pair])
-    if acc is not None and not minus:
-        return aligned([Fraction(total), Fraction(acc), last])  # addmac_elem_16_2
-    total = aligned([Fraction(total), last])
+        total = add([Fraction(total), pair])
+    if acc is not None and not minus and at_once:
+        return add([Fraction(total), Fraction(acc), last])  # addmac_elem_16_2
+    total = add([Fraction(total), last])
     if acc is not None:
-        return aligned([Fraction(acc), -Fraction(total)])  # sub(acc, product)
+        return add([Fraction(acc), -Fraction(total) if minus else Fraction(total)])
     return -total if minus else total
+
+
+@pytest.mark.parametrize("arch", ("xdna2", "aie-mlv2"))
+@pytest.mark.parametrize("option", CHAINS)
+def test_products_of_floats_on_later_engines(option, arch):
+    """mul of all options; added to accumulators the safe ones only: tmp = add(tmp, mul(...)), then add(acc, tmp)."""
+    rng = np.random.default_rng(14)
+    x, y, z = (rng.standard_normal((3, 16)) * 2.0 ** rng.integers(-9, 9, (3, 16))).astype(np.float32).tolist()
+    how = {"add": one_by_one, "at_once": False}
+    with aie.tile(arch, "conv_even", choices=aie.Choices(float_products=option)):
+        u, v, acc = aie.vector("float", x), aie.vector("float", y), aie.accum("accfloat", 16, z)
+        assert aie.mul(u, v).tolist() == [out_of_parts(p, q, "conv_even", option, **how) for p, q in zip(x, y)]
+        assert aie.negmul(u, v).tolist() == [-n for n in aie.mul(u, v).tolist()]
+        for minus, call in ((False, acc.mac), (True, acc.msc)):
+            if option != "safe":
+                with pytest.raises(ValueError, match=f"how {arch} adds such products to accumulators is not known"):
+                    call(u, v)
+                continue
+            wanted = [out_of_parts(p, q, "conv_even", option, s, minus, **how) for p, q, s in zip(x, y, z)]
+            assert call(u, v).tolist() == wanted
 
 
 @pytest.mark.parametrize("mode", ("floor", "conv_even", "symmetric_ceil"))
@@ -604,15 +633,13 @@ def test_where_products_of_parts_are_not_known():
     fast = aie.Choices(float_products="fast")
     x = np.ones((4, 8), np.float32)
     checks = [
-        ("xdna2", lambda v, w: aie.mul(v, v), "float_products='fast' is published for aie-ml, not for xdna2"),
-        ("aie-mlv2", lambda v, w: aie.mul(v, v), "float_products='fast' is published for aie-ml, not for aie-mlv2"),
         ("aie-ml", lambda v, w: aie.mul(w, w), "float_products='fast' is known for real products only"),
         ("aie-ml", lambda v, w: aie.matmul(x, x.T), "known for products lane by lane, not for matrices"),
         ("aie-ml", lambda v, w: aie.mmul(4, 8, 4, "float", "float").mul(x, x.T), "not for matrices; take 'exact'"),
     ]
     for arch, make, message in checks:
         with aie.tile(arch, choices=fast), pytest.raises(ValueError, match=message):
-            make(aie.vector("float", [1.0] * 8), None if arch == "xdna2" else aie.vector("cfloat", [1.0] * 8))
+            make(aie.vector("float", [1.0] * 8), aie.vector("cfloat", [1.0] * 8))
     with aie.tile("aie", choices=fast):  # has float products of its own
         assert aie.mul(aie.vector("float", [3.0] * 8), 1.1).tolist() == [float(np.float32(3) * np.float32(1.1))] * 8
     with aie.tile("aie-ml", choices=fast):

@@ -216,11 +216,11 @@ class Choices:
 
     float_products: str = question(
         31,
-        "How are products of two floats made, which AIE-ML has no instruction for?",
+        "How are products of two floats made, which AIE-ML and later have no instruction for (lane by lane)?",
         ("exact", "each exact, rounded once", "0 ULP, as stated of safe: UG1603, Floating-Point Accuracy"),
-        ("safe", "nine products of bfloat16 parts (AIE-ML, lane by lane)", "llvm-aie 84660bc, aiev2_core.h"),
-        ("fast", "six products of bfloat16 parts (AIE-ML, lane by lane)", "llvm-aie 84660bc, aiev2_core.h"),
-        ("low", "three products of bfloat16 parts (AIE-ML, lane by lane)", "llvm-aie 84660bc, aiev2_core.h"),
+        ("safe", "nine products of bfloat16 parts", "llvm-aie 84660bc, 3ec7f3f, 7227e2f: Headers"),
+        ("fast", "six products of bfloat16 parts", "the same"),
+        ("low", "three products of bfloat16 parts", "the same"),
     )
 
     def __post_init__(self) -> None:

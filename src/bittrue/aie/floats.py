@@ -44,8 +44,9 @@ INSTRUCTION = 8
 
 _NAN = np.uint32(0x7FC00000)
 
-#: Products of the bfloat16 parts of two floats, largest part first, in the order in which AIE-ML adds them
-#: (llvm-aie 84660bc, aiev2_core.h: mul_elem_16_accuracy_low, _fast, _safe). UG1603 states 10, 5 and 0 ULP.
+#: Products of the bfloat16 parts of two floats, largest part first, in the order in which they are added: llvm-aie,
+#: mul_elem_16_accuracy_low, _fast and _safe of aiev2_core.h (84660bc), aie2p_vmult.h (3ec7f3f) and
+#: aie2ps_vmult_float_emulated.h (7227e2f). UG1603 states errors of 10, 5 and 0 ULP.
 _SAFE = ((2, 2), (2, 1), (1, 2), (0, 2), (1, 1), (2, 0), (1, 0), (0, 1), (0, 0))
 EMULATIONS = {"low": ((1, 0), (0, 1), (0, 0)), "fast": _SAFE[3:], "safe": _SAFE}
 
@@ -343,23 +344,28 @@ def emulated_product(acc: Array | None, x: Array, y: Array, negative: bool, stat
     """Return float32 accumulators (or none) plus (`negative`: minus) products of float32 lanes, out of bfloat16 parts.
 
     The parts are split off under the rounding register, each from what those before left; `EMULATIONS` says which of
-    their products are added, one instruction each. Where a product is added to accumulators, the last instruction takes
-    both sums; where it is subtracted, it is made first. An Inf leaves a NaN for the next part: the product is NaN.
+    their products are added, one instruction each; after AIE-ML, "safe" multiplies and adds by two. Where AIE-ML adds a
+    product to accumulators, the last instruction takes both sums; all else is made first, then added or subtracted. An
+    Inf leaves a NaN for the next part: the product is NaN.
     """
-    asked = state.choices.float_products
-    if state.arch.number != 20:
-        raise ValueError(f"float_products={asked!r} is published for aie-ml, not for {state.arch}; take 'exact'")
+    asked, later = state.choices.float_products, state.arch.number > 20
+    if acc is not None and later and asked != "safe":
+        raise ValueError(
+            f"float_products={asked!r}: how {state.arch} adds such products to accumulators is not known; take 'safe' "
+            "or 'exact', or mul alone"
+        )
     left, right, one = _parts(x, state), _parts(y, state), np.ones_like(x)
-    total = None
-    *smaller, (i, j) = EMULATIONS[asked]
-    for n, m in smaller:
-        total = add_terms(total, [(left[n], right[m], False)], state)
-    assert total is not None
-    if acc is not None and not negative:
-        return add_terms(acc, [(left[i], right[j], False), (total, one, False)], state)
-    total = add_terms(total, [(left[i], right[j], False)], state)
+    pairs = [(left[n], right[m], False) for n, m in EMULATIONS[asked]]
+    if later and asked == "safe":
+        pairs = [(add_terms(None, [pair], state), one, False) for pair in pairs]
+    total = add_terms(None, pairs[:1], state)
+    for pair in pairs[1:-1]:
+        total = add_terms(total, [pair], state)
+    if acc is not None and not negative and not later:
+        return add_terms(acc, [pairs[-1], (total, one, False)], state)
+    total = add_terms(total, pairs[-1:], state)
     if acc is not None:
-        return add_terms(acc, [(total, one, True)], state)
+        return add_terms(acc, [(total, one, negative)], state)
     return np.where(np.isnan(total), total, -total) if negative else total
 
 
