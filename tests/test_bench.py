@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,29 +14,40 @@ from bittrue.cli import main
 TINY = bench.Settings(size=64, repeat=2, file_bytes=1 << 18, warm_up=0.0)
 
 
-def test_jobs_run_in_turns():
-    calls = []
+class Clock:
+    """A clock that goes on only where a job takes its time, and what ran."""
 
-    def job(name):
-        calls.append(name)
-        time.sleep(0.002)  # equally slow
+    def __init__(self, monkeypatch):
+        self.calls, self.now = [], 0.0
+        monkeypatch.setattr(measure, "time", SimpleNamespace(perf_counter=lambda: self.now))
 
-    times = measure.in_turns({name: (lambda n=name: job(n)) for name in "abc"}, 3)
+    def job(self, name, seconds):
+        """Return a job that takes so long."""
+
+        def run():
+            self.calls.append(name)
+            self.now += seconds
+
+        return run
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    return Clock(monkeypatch)
+
+
+def test_jobs_run_in_turns(clock):
+    times = measure.in_turns({name: clock.job(name, 1) for name in "abc"}, 3)
+    calls = clock.calls
     assert "".join(calls) == "abc" * 2 + "abc" + "bca" + "cab"
     assert {name: len(seconds) for name, seconds in times.items()} == {"a": 3, "b": 3, "c": 3}
 
 
-def test_slow_jobs_take_their_turns_after_the_quick_ones():
-    calls = []
-
-    def job(name, seconds):
-        calls.append(name)
-        time.sleep(seconds)
-
-    jobs = {"s": lambda: job("s", 0.05), "q": lambda: job("q", 0.001), "t": lambda: job("t", 0.05)}
-    times = measure.in_turns(jobs, 2, 0.01)
+def test_slow_jobs_take_their_turns_after_the_quick_ones(clock):
+    times = measure.in_turns({"s": clock.job("s", 50), "q": clock.job("q", 1), "t": clock.job("t", 50)}, 2, 10)
+    calls = clock.calls
     assert "".join(calls).replace("q", "") == "st" * 2 + "stts"
-    assert "".join(calls[6:]).lstrip("q") == "stts" and calls.count("q") > 4
+    assert "".join(calls[6:]) == "q" * 12 + "stts"  # for 10 seconds to warm up, and two rounds
     assert {name: len(seconds) for name, seconds in times.items()} == {"s": 2, "q": 2, "t": 2}
 
 
@@ -143,6 +154,6 @@ def test_a_picture_needs_a_place(capsys):
     assert "there is no directory nowhere" in capsys.readouterr().err
 
 
-def test_slow_jobs_take_few_rounds():
-    times = measure.in_turns({"slow": lambda: time.sleep(0.02), "quick": lambda: time.sleep(0.0005)}, 9)
+def test_slow_jobs_take_few_rounds(clock):
+    times = measure.in_turns({"slow": clock.job("slow", 20), "quick": clock.job("quick", 1)}, 9)
     assert {name: len(seconds) for name, seconds in times.items()} == {"slow": 5, "quick": 9}
