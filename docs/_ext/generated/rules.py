@@ -58,7 +58,12 @@ def page() -> str:
     parts = [_INTRO, *_casts(sources)]
     parts += ["Sources of the casts (the default mode is bold; [guide](../ascend.md)):"]
     parts.append("\n".join(f"{number}. {document}" for document, number in sources.items()))
-    parts += ["## Ascend: quantisation modes of Fixpipe", _book("ascend", "quant_modes")]
+    parts += ["## Ascend: CastDequant", _book("ascend", "dequant")]
+    parts += [
+        "## Ascend: quantisation modes of Fixpipe",
+        "inf_nan: whether a document says that the mode can keep Inf and NaN (question 27).",
+        _book("ascend", "quant_modes"),
+    ]
     parts += ["## Ascend: products of the cube", _book("ascend", "cube_types")]
     parts += [
         "## AI Engine: rounding register",
