@@ -431,3 +431,14 @@ def test_the_page_in_a_browser(tmp_path: Path, browser: Any) -> None:
         ".map(t => t.textContent)"
     )
     assert outside == []
+
+
+def test_a_study_prints_a_line_for_each_format(tmp_path: Path) -> None:
+    x = np.float32([1, 1.75, 3, 6, 0.5, 2, 4, 1.5])
+    save(tmp_path / "a.npz", {"w": x})
+    header, fp4, plain = str(bt.study(tmp_path / "a.npz", ["float32@none", "float4_e2m1fn@none"])).splitlines()
+    assert header.split() == ["format", "bits", "SQNR", "median", "least", "worst", "tensor"]
+    sqnr = 10 * math.log10(float((x.astype(float) ** 2).sum()) / 0.25**2)  # 1.75, a tie, becomes 2
+    assert fp4.split() == ["float4_e2m1fn@none", "*", "4.000", *[f"{sqnr:.1f}"] * 3, "w"]
+    assert plain.split() == ["float32@none", "*", "32.000", "inf", "inf", "inf", "w"]
+    assert header.index("SQNR") + 4 == fp4.index(f"{sqnr:.1f}") + len(f"{sqnr:.1f}")

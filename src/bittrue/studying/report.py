@@ -172,6 +172,19 @@ class Study:
     skipped: tuple[Skipped, ...]
     spread: Spread
 
+    def __str__(self) -> str:
+        """A line for each format, with its bits per value, and SQNR in dB; * marks the Pareto front."""
+        rows: list[tuple[str, ...]] = [("format", "", "bits", "SQNR", "median", "least", "worst tensor")]
+        for s in self.summary:
+            figures = (f"{x:.1f}" for x in (s.sqnr_db, s.median_sqnr_db, s.min_sqnr_db))
+            rows.append((s.format, "*" * s.pareto, f"{float(s.bits_per_value):.3f}", *figures, s.worst))
+        widths = [max(map(len, column)) for column in zip(*rows)]
+        lines = [
+            "  ".join(f"{cell:>{w}}" if 2 <= i <= 5 else f"{cell:<{w}}" for i, (cell, w) in enumerate(zip(row, widths)))
+            for row in rows
+        ]
+        return "\n".join(line.rstrip() for line in lines)
+
     @property
     def tensors(self) -> list[str]:
         """Names of the tensors studied."""
