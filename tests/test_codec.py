@@ -406,6 +406,20 @@ def test_hybrid_overflow_is_not_monotonic(source):
     assert (False, True) in outcomes or source != "float32"
 
 
+def test_scales_and_zero_points_fit_the_input():
+    x = np.ones((1, 4), np.float32)
+    for function, given in ((bt.encode, x), (bt.quantize, x), (bt.decode, x.astype(np.int8))):
+        for name in ("scale", "zero_point"):
+            with pytest.raises(ValueError, match=rf"{name} of shape \(3, 1\) does not fit x of shape \(1, 4\)"):
+                function(given, "int8", **{name: np.ones((3, 1), int)})
+        assert function(given, "int8", zero_point=2.0).tolist() == function(given, "int8", zero_point=2).tolist()
+    for wrong in (0.5, [0, 1, 2, 2.5], np.nan, Fraction(5, 2)):
+        with pytest.raises(ValueError, match=r"zero_point must be integers; (0\.5|2\.5|nan|5/2) is none"):
+            bt.encode(x, "int8", zero_point=wrong)
+    with pytest.raises(ValueError, match=r"scale of shape \(2,\) does not fit x of shape \(\)"):
+        bt.encode(np.float32(1), "int8", scale=[1, 2])
+
+
 def test_raise_policies():
     x = np.float32([[1, 2], [3, 500]])
     with pytest.raises(OverflowError, match=r"x\[1, 1\].*500.*float8_e4m3fn"):

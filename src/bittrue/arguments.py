@@ -242,7 +242,13 @@ def _index(mask: Array) -> str:
 
 
 def along(value: Any, like: Array, axis: int, argument: str, dtype: Any) -> Array:
-    """Shape a scalar, a vector along `axis` or a broadcastable array for arithmetic with `like`."""
+    """Shape a scalar, a vector along `axis` or an array that broadcasts to `like` for arithmetic with it."""
+    array = np.asarray(value)
+    if dtype is np.int64 and array.dtype.kind not in "iub":
+        with np.errstate(invalid="ignore"):
+            broken = np.asarray(array % 1 != 0)
+        if broken.any():
+            raise ValueError(f"{argument} must be integers; {array[broken].flat[0]} is none")
     array = np.asarray(value, dtype)
     if array.ndim == 1 and array.size > 1 and like.ndim > 0:
         if not -like.ndim <= axis < like.ndim:
@@ -253,7 +259,7 @@ def along(value: Any, like: Array, axis: int, argument: str, dtype: Any) -> Arra
         shape[axis] = array.size
         array = array.reshape(shape)
     try:
-        np.broadcast_shapes(array.shape, like.shape)
+        np.broadcast_to(array, like.shape)
     except ValueError:
         raise ValueError(f"{argument} of shape {array.shape} does not fit x of shape {like.shape}") from None
     return array
