@@ -552,6 +552,56 @@ def one_by_one(addends):
     return float(total)
 
 
+def fitted(addends):
+    """XDNA2's adder by xdna-engine 9bcbe24, attn_ref.py and chain_ref.py: products one by one, sums like XDNA1's."""
+    total = Fraction(0)
+    for a in addends:
+        if not isinstance(a, tuple):
+            total = Fraction(aligned([total, Fraction(a)])) if total else Fraction(a)
+        elif a[0] and a[1]:
+            e = floor_log2(abs(a[0])) + floor_log2(abs(a[1])) + 1
+            e = max(e, floor_log2(abs(total))) if total else e
+            units, eighths = Fraction(2) ** (e - 23), Fraction(2) ** (e - 26)
+            total = Fraction(to_float32(round(total / eighths) * eighths + round(a[0] * a[1] / units) * units))
+    return float(total)
+
+
+def test_sums_as_fitted_on_xdna2():
+    rng = np.random.default_rng(15)
+    model = aie.Choices(mac_model="aligned26")
+    a, b = bf16_values(rng, 4 * 40, 3).reshape(4, 40), bf16_values(rng, 40 * 5, 3).reshape(40, 5)
+    x, y = ([[Fraction(float(v)) for v in row] for row in m] for m in (a, b.T))
+    wanted = [[fitted(list(zip(row, column))) for column in y] for row in x]
+    assert aie.matmul(a, b, arch="xdna2", choices=model).tolist() == wanted
+    assert aie.matmul(a, b, arch="xdna2").tolist() != wanted  # LLVM's model
+    z = (rng.standard_normal(32) * 2.0 ** rng.integers(-9, 9, 32)).astype(np.float32).tolist()
+    u, v = aie.vector("bfloat16", a[0, :32], "xdna2"), aie.vector("bfloat16", b.T[0, :32], "xdna2")
+    acc = aie.accum("accfloat", 32, z, "xdna2")
+    pairs = [(Fraction(s), Fraction(p), Fraction(q)) for s, p, q in zip(z, u.tolist(), v.tolist())]
+    assert acc.mac(u, v, choices=model).tolist() == [fitted([s, (p, q)]) for s, p, q in pairs]
+    assert acc.msc(u, v, choices=model).tolist() == [fitted([s, (-p, q)]) for s, p, q in pairs]
+    one = aie.Choices(mac_model="aligned26", float_products="safe")
+    with aie.tile("xdna2", "conv_even", choices=one):
+        f, g = aie.vector("float", z), aie.vector("float", z[::-1])
+        how = {"add": fitted_apart, "at_once": False}
+        assert aie.mul(f, g).tolist() == [out_of_parts(p, q, "conv_even", "safe", **how) for p, q in zip(z, z[::-1])]
+
+
+def fitted_apart(addends):
+    """The same where a product is made first and then added, as option safe does; splits multiply and subtract."""
+    if isinstance(addends[-1], tuple) and addends[-1][1] != 1:
+        return fitted([addends[0], fitted([addends[-1]])])
+    return fitted(addends)
+
+
+@pytest.mark.parametrize("model, total", [("aligned26", 1.0), ("aligned23", 1 + 2.0**-23), ("ieee", 1 + 2.0**-23)])
+def test_an_accumulator_beside_a_larger_product(model, total):
+    """2**-24 + 2**-26 beside 1 * 1, whose exponent is 1 on XDNA2: 2.5 units of 2**-25, to even 2, and then a tie."""
+    v = aie.vector("bfloat16", [1.0] * 8, "xdna2")
+    acc = aie.accum("accfloat", 8, [2.0**-24 + 2.0**-26] * 8, "xdna2")
+    assert acc.mac(v, v, choices=aie.Choices(mac_model=model))[0] == total
+
+
 def split(value, mode, names, add):
     """The bfloat16 parts of a float32, each of what those before left; by the rule of section 9.1, on bits."""
     found = {}

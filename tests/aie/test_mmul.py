@@ -13,7 +13,7 @@ import bittrue as bt
 from bittrue import aie, exact_blocks
 from bittrue.kinds.block import BlockRule, SharedExponentFormat
 
-from .test_accum import aligned, bf16_values, some, to_float32, wrap
+from .test_accum import aligned, bf16_values, floor_log2, some, to_float32, wrap
 
 ARCHS = ("aie", "aie-ml", "xdna2", "aie-mlv2")
 NAMES = [e.name for e in aie.elements()]
@@ -186,9 +186,13 @@ def test_bfloat16_matrices(model):
 # --- blocks -----------------------------------------------------------------------------------------------------------
 
 
-def block_sums(a, b, name, rounding):
-    """Quantise rows of a and columns of b by the specification; exact block sums, each rounded into float32."""
+def block_sums(a, b, name, rounding, aligned_sums=False):
+    """Quantise rows of a and columns of b by the specification; exact block sums, each rounded into float32.
+
+    `aligned_sums`: as chain_ref.py of xdna-engine 9bcbe24 has it, mac_block.
+    """
     fmt = bt.format(name)
+    exponents = {}
 
     def rows(matrix):
         found = []
@@ -196,8 +200,9 @@ def block_sums(a, b, name, rounding):
             row = [*row.tolist(), *[0.0] * (-len(row) % fmt.block_size)]
             blocks = [row[n : n + fmt.block_size] for n in range(0, len(row), fmt.block_size)]
             rule = BlockRule(rounding=rounding)
-            decoded = [exact_blocks.decode(exact_blocks.encode(part, fmt, rule), fmt) for part in blocks]
-            found.append([[Fraction(v) for v in part] for part in decoded])
+            coded = [exact_blocks.encode(part, fmt, rule) for part in blocks]
+            found.append([tuple(Fraction(v) for v in exact_blocks.decode(part, fmt)) for part in coded])
+            exponents.update(zip(map(id, found[-1]), (part.exponent - fmt.bias for part in coded)))
         return found
 
     result = []
@@ -205,7 +210,12 @@ def block_sums(a, b, name, rounding):
         for column in rows(b.T):
             acc = 0.0
             for x, y in zip(row, column):
-                acc = to_float32(Fraction(acc) + sum(p * q for p, q in zip(x, y)))
+                old, new = Fraction(acc), sum(p * q for p, q in zip(x, y))
+                if aligned_sums:
+                    e = max(exponents[id(x)] + exponents[id(y)], floor_log2(abs(old)) if old else -(10**6))
+                    unit = Fraction(2) ** (e - 23)
+                    old, new = round(old / unit) * unit, round(new / unit) * unit
+                acc = to_float32(old + new)
             result.append(acc)
     return result
 
@@ -224,6 +234,27 @@ def test_block_matrices(name, arch, mode):
     assert found.dtype == np.float32 and found.ravel().tolist() == want
     with aie.tile(arch, mode):
         assert aie.matmul(a, b, block=name, threads=2).ravel().tolist() == want
+
+
+@pytest.mark.parametrize("name, arch", [("bfp16ebs8", "xdna2"), ("mx9", "aie-mlv2"), ("mx4_am027", "aie-mlv2")])
+def test_sums_of_blocks_as_fitted_on_xdna2(name, arch):
+    rng = np.random.default_rng(16)
+    a = (rng.standard_normal((5, 96)) * 2.0 ** rng.integers(-3, 3, (5, 96))).astype(np.float32)
+    b = (rng.standard_normal((96, 6)) * 2.0 ** rng.integers(-3, 3, (96, 6))).astype(np.float32)
+    a *= np.float32(2) ** np.repeat(rng.integers(-14, 14, 12), 8)  # blocks whose sums reach below each other's
+    choices, rounding = aie.Choices(mx_accumulation="aligned"), bt.Rounding.nearest_even
+    with aie.tile(arch, "conv_even"):
+        found = aie.matmul(a, b, block=name, choices=choices).ravel().tolist()
+        plain = aie.matmul(a, b, block=name).ravel().tolist()
+    assert found == block_sums(a, b, name, rounding, True) and plain == block_sums(a, b, name, rounding)
+    if name == "bfp16ebs8":
+        assert found != plain
+        x, y = a[:, :8], b[:8]
+        with aie.tile("xdna2", "conv_even", choices=choices):
+            m = aie.mmul(8, 8, 8, "bfloat16", "bfloat16")
+            x, y = (v.astype(ml_dtypes.bfloat16) for v in (np.resize(x, (8, 8)), np.resize(y, (8, 8))))
+            wanted = block_sums(x.astype(np.float32), y.astype(np.float32), name, rounding, True)
+            assert m.mul(x, y).to_numpy().ravel().tolist() == wanted
 
 
 def test_blocks_far_apart_round_once():

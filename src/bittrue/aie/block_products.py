@@ -65,17 +65,24 @@ def block_operand(x: Any, fmt: SharedExponentFormat, rows: int, columns: int, ar
     return quantised(values.reshape(rows, columns), fmt, state)
 
 
-def add_blocks(acc: Array, left: Blocks, right: Blocks, threads: int | None) -> None:
-    """Add ``left @ right.T`` to float32 accumulators, in ascending k."""
+def add_blocks(
+    acc: Array, left: Blocks, right: Blocks, fmt: SharedExponentFormat, state: State, threads: int | None
+) -> None:
+    """Add ``left @ right.T`` of blocks of `fmt` to float32 accumulators, in ascending k."""
     from ..kernels import mmul as kernels
 
     a, scale_a, size = left
     b, scale_b = (np.ascontiguousarray(v.T) for v in right[:2])
     n = max(acc.shape[1], 1)
+    top = 4.0 ** (fmt.fraction_bits + bool(fmt.shift_group))  # the scales are those of integers
 
     def work(lo: int, hi: int) -> int:
         sums, rows = np.empty(n, np.float32), np.empty((2, n))
-        kernels.blocks(acc[lo:hi], a[lo:hi], b, scale_a[lo:hi], scale_b, size, sums, rows)
+        blocks = acc[lo:hi], a[lo:hi], b, scale_a[lo:hi], scale_b, size
+        if state.choices.mx_accumulation == "aligned":
+            kernels.aligned_blocks(*blocks, top, sums, rows)
+        else:
+            kernels.blocks(*blocks, sums, rows)
         return 0
 
     in_chunks(work, len(acc), threads, b.size)

@@ -133,12 +133,24 @@ class Choices:
             "factors' exponents; one exact sum, one rounding; subnormal results become zeros",
             "XDNA1 silicon, xdna-emu 7380bd5; AM020",
         ),
+        (
+            "aligned26",
+            "product by product in ascending k, rounded at 23 fraction bits below the larger exponent (a product's: "
+            "the sum of its factors' plus one), the accumulator at 26; one rounding",
+            "XDNA2 silicon, fitted: xdna-engine 9bcbe24, attn_ref.py",
+        ),
         ("ieee", "float32 additions, nearest even, in ascending k", "LLVM AIE2PSemantics.cpp"),
     )
     mx_accumulation: str = question(
         18,
-        "How do blocks add up in MX matrix products?",
-        ("blocks", "exactly in a block, one float32 rounding each, in ascending k", "bfp16ebs8 on XDNA2, by analogy"),
+        "How do blocks add up in matrix products?",
+        ("blocks", "exactly in a block, one float32 rounding each, in ascending k", "bfp16ebs8 on XDNA2, MX alike"),
+        (
+            "aligned",
+            "exactly in a block; its sum and the accumulator rounded at 23 fraction bits below the larger exponent (a "
+            "block's: the sum of both shared ones), one rounding",
+            "bfp16ebs8 on XDNA2, fitted: xdna-engine 9bcbe24, chain_ref.py",
+        ),
     )
     fp8_overflow: str = question(
         19,

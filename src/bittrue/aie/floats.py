@@ -7,6 +7,7 @@ Sources: specs of AM020, AM027, AI Engine API; float to bfloat16 from LLVM's tes
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -250,10 +251,10 @@ def _check_shift(shift: object) -> None:
 
 
 def mac_model(state: State) -> str:
-    """Return how floats add up: "aligned23" or "ieee".
+    """Return how floats add up: "aligned23", "aligned26" or "ieee".
 
     Measured on XDNA1; AM009's first AI Engine has an IEEE float unit, and LLVM models XDNA2 and AIE-MLv2 with IEEE
-    additions.
+    additions. What others fitted to XDNA2 silicon differs from that ("aligned26").
     """
     asked = state.choices.mac_model
     if asked != "arch":
@@ -275,15 +276,12 @@ def add_products(
         In the aligned model, products that are added together; otherwise they are added in ascending k.
     threads : int, optional
     """
-    if mac_model(state) == "aligned23":
-        from ..kernels import mmul as kernels
-
+    if (model := mac_model(state)) != "ieee":
         left, right = a.astype(np.float64), b.astype(np.float64)
         power_left, power_right = _powers(left), _powers(right)
 
         def work(lo: int, hi: int) -> int:
-            rows = np.empty((3, max(acc.shape[1], 1)))
-            kernels.aligned(acc[lo:hi], left[lo:hi], right, power_left[lo:hi], power_right, step, rows)
+            _aligned(model, acc[lo:hi], left[lo:hi], right, power_left[lo:hi], power_right, step)
             return 0
 
         in_chunks(work, len(acc), threads, right.size)
@@ -307,17 +305,14 @@ def add_terms(
     first product. Products that are not `native` are rounded to float32 before.
     """
     total = np.full(len(terms[0][0]), -0.0, np.float32) if acc is None else acc.copy()
-    if mac_model(state) == "aligned23":
-        from ..kernels import mmul as kernels
-
+    if (model := mac_model(state)) != "ieee":
         if not native:
             terms = [(x * y, np.ones_like(x), negative) for x, y, negative in terms]
         left = np.stack([x for x, _, _ in terms]).astype(np.float64)
         right = np.stack([y for _, y, _ in terms]).astype(np.float64)
         signs = np.array([[-1.0 if negative else 1.0 for *_, negative in terms]])
         matrix, powers = total[None], _powers(left) * _powers(right)
-        work = np.empty((3, total.size))
-        kernels.aligned(matrix, signs, left * right, np.abs(signs), powers, len(terms), work)
+        _aligned(model, matrix, signs, left * right, np.abs(signs), powers, len(terms))
         total = matrix[0]
     else:
         flush = state.arch.number == 10 and state.choices.aie1_denormals == "flush"
@@ -328,6 +323,23 @@ def add_terms(
                 total = total - x * y if negative else total + x * y
     total.view(np.uint32)[np.isnan(total)] = _NAN
     return total
+
+
+def _add_lanes(total: Array, other: Array, negative: bool, state: State) -> Array:
+    """Return accumulators plus (`negative`: minus) others: addition, without a product."""
+    if mac_model(state) == "aligned26":  # of products only
+        state = replace(state, choices=replace(state.choices, mac_model="aligned23"))
+    return add_terms(total, [(other, np.ones_like(other), negative)], state)
+
+
+def _aligned(model: str, acc: Array, a: Array, b: Array, power_a: Array, power_b: Array, step: int) -> None:
+    from ..kernels import mmul as kernels
+
+    work = np.empty((3, max(acc.shape[1], 1)))
+    if model == "aligned23":
+        kernels.aligned(acc, a, b, power_a, power_b, step, work)
+    else:
+        kernels.aligned_singly(acc, a, b, power_a, power_b, work)
 
 
 # --- products of floats out of bfloat16 -------------------------------------------------------------------------------
@@ -354,18 +366,22 @@ def emulated_product(acc: Array | None, x: Array, y: Array, negative: bool, stat
             f"float_products={asked!r}: how {state.arch} adds such products to accumulators is not known; take 'safe' "
             "or 'exact', or mul alone"
         )
-    left, right, one = _parts(x, state), _parts(y, state), np.ones_like(x)
+    left, right = _parts(x, state), _parts(y, state)
     pairs = [(left[n], right[m], False) for n, m in EMULATIONS[asked]]
-    if later and asked == "safe":
-        pairs = [(add_terms(None, [pair], state), one, False) for pair in pairs]
+
+    def plus(total: Array, pair: tuple[Array, Array, bool]) -> Array:
+        if later and asked == "safe":
+            return _add_lanes(total, add_terms(None, [pair], state), False, state)
+        return add_terms(total, [pair], state)
+
     total = add_terms(None, pairs[:1], state)
     for pair in pairs[1:-1]:
-        total = add_terms(total, [pair], state)
+        total = plus(total, pair)
     if acc is not None and not negative and not later:
-        return add_terms(acc, [pairs[-1], (total, one, False)], state)
-    total = add_terms(total, pairs[-1:], state)
+        return add_terms(acc, [pairs[-1], (total, np.ones_like(total), False)], state)
+    total = plus(total, pairs[-1])
     if acc is not None:
-        return add_terms(acc, [(total, one, negative)], state)
+        return _add_lanes(acc, total, negative, state)
     return np.where(np.isnan(total), total, -total) if negative else total
 
 

@@ -167,8 +167,8 @@ class mmul:
     Operands are tiles in row-major order, as `aie.vector`, or as arrays of M * K or (M, K) values where no vector has
     that size. Of block formats, and with a sparse B, the second operand is stored by columns: (N, K). Integer sums are
     exact and wrap at the accumulator's native width; floats add as `Choices.mac_model` says, block floats with exact
-    sums of a block and one float32 rounding each, in ascending k. XDNA2's bfloat16 shape 8x8x8 exists through bfp16
-    emulation only: both operands are quantised along k under the rounding mode, by default floor.
+    sums of a block, in ascending k, as `Choices.mx_accumulation` says. XDNA2's bfloat16 shape 8x8x8 exists through
+    bfp16 emulation only: both operands are quantised along k under the rounding mode, by default floor.
 
     Examples
     --------
@@ -253,7 +253,7 @@ class mmul:
             assert isinstance(self.b, SharedExponentFormat) and self._acc._floats is not None
             x = block_operand(a, self.a, self.M, self.K, "a", state)
             y = block_operand(b, self.b, self.N, self.K, "b", state)
-            add_blocks(self._acc._floats.reshape(self.M, self.N), x, y, 1)
+            add_blocks(self._acc._floats.reshape(self.M, self.N), x, y, self.a, state, 1)
             return self
         assert isinstance(self.b, Element)
         shape = (self.N, self.K) if columns else (self.K, self.N)
@@ -266,7 +266,7 @@ class mmul:
             assert self._acc._floats is not None
             x = quantised(left[0], fmt, state)
             y = quantised(np.ascontiguousarray(right[0].T), fmt, state)
-            add_blocks(self._acc._floats.reshape(self.M, self.N), x, y, 1)
+            add_blocks(self._acc._floats.reshape(self.M, self.N), x, y, fmt, state, 1)
         elif self.tag.is_float:
             assert isinstance(self.a, Element)
             check_matrix_factors(self.a, self.b, state)
@@ -385,7 +385,7 @@ def matmul(
     arch, rounding, overflow, choices : optional
         Default: the current tile's. `rounding` counts for blocks only.
     step : int
-        Where floats are added aligned (`Choices.mac_model`): products that one instruction adds at once.
+        Where several are added at once (`Choices.mac_model`: aligned23), how many products one instruction adds.
     threads : int, optional
 
     Returns
@@ -403,7 +403,7 @@ def matmul(
     Notes
     -----
     Integers: exact. Floats: see `Choices.mac_model`; IEEE additions go in ascending k. Block floats: exact block sums,
-    added to float32 with one rounding each in ascending k (bfp16ebs8: measured on XDNA2 silicon; MX: open question 18).
+    added to float32 in ascending k, with one rounding each unless `Choices.mx_accumulation` says otherwise.
 
     Examples
     --------
@@ -472,5 +472,5 @@ def _matmul_blocks(x: Array, y: Array, block: Any, tag: str | None, state: State
         return acc
     left = quantised(x, fmt, state)
     right = quantised(np.ascontiguousarray(y.T), fmt, state)
-    add_blocks(acc, left, right, threads)
+    add_blocks(acc, left, right, fmt, state, threads)
     return acc

@@ -55,6 +55,73 @@ def aligned(acc: Any, a: Any, b: Any, power_a: Any, power_b: Any, step: int, wor
 
 
 @kernel
+def aligned_singly(acc: Any, a: Any, b: Any, power_a: Any, power_b: Any, work: Any) -> None:
+    """``acc += a @ b`` product by product, each aligned with the accumulator as XDNA2's unit does; see `aligned`.
+
+    A product counts with twice the power of two of its factors' product. It is rounded to nearest even at 23 fraction
+    bits below the larger exponent, the accumulator at 26; the exact sum is rounded to float32.
+    """
+    widest_vectors()
+    n = acc.shape[1]
+    largest, scale = work[0, :n], work[1, :n]
+    exponents = largest.view(np.int64)
+    factors = scale.view(np.int64)
+    for i in range(a.shape[0]):
+        row = acc[i]
+        for k in range(a.shape[1]):
+            x, line = a[i, k], b[k]
+            power, powers = 2 * power_a[i, k], power_b[k]
+            for j in range(n):
+                old = abs(np.float64(row[j]))
+                before, p = (_LEAST if 0 < old < _LEAST else old), power * powers[j]
+                largest[j] = p if p > before else before
+            for j in range(n):
+                e = exponents[j] >> np.int64(52)
+                e = e if e > np.int64(24) else np.int64(24)
+                factors[j] = (np.int64(2069) - e) << np.int64(52)  # two to the power of 23 - exponent
+            for j in range(n):
+                eighths = (8 * (np.float64(row[j]) * scale[j]) + _MAGIC) - _MAGIC
+                units = ((x * line[j]) * scale[j] + _MAGIC) - _MAGIC
+                row[j] = np.float32((eighths + 8 * units) / 8 / scale[j])
+
+
+@kernel
+def aligned_blocks(
+    acc: Any, a: Any, b: Any, scale_a: Any, scale_b: Any, size: int, top: float, sums: Any, work: Any
+) -> None:
+    """As `blocks`, but each sum of a block and the accumulator are aligned: both are rounded to nearest even at 23
+    fraction bits below the larger exponent, which of a block is that of its two scales times `top`.
+    """
+    widest_vectors()
+    n = acc.shape[1]
+    largest, scale = work[0, :n], work[1, :n]
+    exponents = largest.view(np.int64)
+    factors = scale.view(np.int64)
+    for i in range(a.shape[0]):
+        row = acc[i]
+        for block in range(scale_a.shape[1]):
+            for j in range(n):
+                sums[j] = 0
+            for k in range(block * size, (block + 1) * size):
+                x, line = a[i, k], b[k]
+                for j in range(n):
+                    sums[j] += x * line[j]
+            left, right = scale_a[i, block], scale_b[block]
+            for j in range(n):
+                old = abs(np.float64(row[j]))
+                before, p = (_LEAST if 0 < old < _LEAST else old), left * right[j] * top
+                largest[j] = p if p > before else before
+            for j in range(n):
+                e = exponents[j] >> np.int64(52)
+                e = e if e > np.int64(24) else np.int64(24)
+                factors[j] = (np.int64(2069) - e) << np.int64(52)
+            for j in range(n):
+                units = (np.float64(row[j]) * scale[j] + _MAGIC) - _MAGIC
+                units += (np.float64(sums[j]) * left * right[j] * scale[j] + _MAGIC) - _MAGIC
+                row[j] = np.float32(units / scale[j])
+
+
+@kernel
 def blocks(acc: Any, a: Any, b: Any, scale_a: Any, scale_b: Any, size: int, sums: Any, work: Any) -> None:
     """``acc += a @ b`` of block floats: exact sums of `size` products, each added to float32 with one rounding.
 
