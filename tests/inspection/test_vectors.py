@@ -89,3 +89,9 @@ def test_dumps_of_simulators(tmp_path, monkeypatch, capsys):
     ):
         assert main(["compare", *arguments]) == 2
         assert expected in capsys.readouterr().err
+
+
+def test_a_range_at_the_end_of_float64():
+    far = bt.FloatFormat("far", exponent_bits=5, mantissa_bits=2, bias=1015)
+    with pytest.raises(ValueError, match=r"to='far' reaches beyond"):
+        inputs(far)

@@ -346,7 +346,12 @@ def study(
     "bittrue compare golden.safetensors device.safetensors --standard mere_mare --html report.html",
 )
 def compare(
-    golden: Annotated[str, typer.Argument(help=".safetensors, .npz, .npy, .bin or .raw.", metavar="GOLDEN")],
+    golden: Annotated[
+        str,
+        typer.Argument(
+            help=".safetensors, .npz, .npy, .bin or .raw; .hex or .mem: codes as lines of text.", metavar="GOLDEN"
+        ),
+    ],
     actual: Annotated[str, typer.Argument(help="What the device produced.", metavar="ACTUAL")],
     standard: Annotated[
         str,

@@ -144,7 +144,7 @@ def _open_file(
             fmt = fmt or like.only.format
             shape = like.only.shape if shape is None else shape
         if fmt is None:
-            raise ValueError(f"{path}: a raw file does not tell its format; give format (--format) and shape (--shape)")
+            raise ValueError(f"{path}: a raw file does not tell its format; give format and shape (--format, --shape)")
         reader = open_tensors(path, format=fmt, shape=None if shape is None else tuple(shape))
     elif suffix == ".npy" and fmt is not None:
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable
 from fractions import Fraction
@@ -13,14 +12,14 @@ import numpy as np
 from .. import codec, exact
 from ..array import Array
 from ..codes import bit_patterns, step
-from ..formats import BoolFormat, ComplexFormat, FloatFormat, Format, format
+from ..formats import BoolFormat, ComplexFormat, FloatFormat, Format, TaperedFormat, format
 from ..rounding import Rounding, Rule
 
 __all__ = ["expected", "inputs", "modes_of"]
 
 Codes = np.ndarray[Any, Any]
 
-_MOST_BITS = 16
+_MOST_BITS, _LEAST = 16, Fraction(1, 2**1000)
 _HYBRID_SOURCES = ("float32", "float16", "bfloat16")
 
 
@@ -46,7 +45,7 @@ def inputs(to: Format | str, source: Format | str = "float32") -> Array:
     Raises
     ------
     ValueError
-        For formats that are wider, complex or in blocks.
+        For formats that are wider, complex or in blocks, or whose midpoints float64 does not hold.
 
     Examples
     --------
@@ -56,12 +55,14 @@ def inputs(to: Format | str, source: Format | str = "float32") -> Array:
     f, src = _real(to, "to"), _real(source, "source")
     if f.bits > _MOST_BITS:
         raise ValueError(f"to={f.name!r} has {f.bits} bits; all values of a format are listed up to {_MOST_BITS} bits")
-    found = [f.value(code) for code in range(1 << f.bits)]
-    values = sorted({v for v in found if isinstance(v, Fraction)} | {Fraction(0)})
-    wanted = values + [(a + b) / 2 for a, b in itertools.pairwise(values)]
-    for last, before in ((values[-1], values[-2]), (values[0], values[1])):
-        wanted += [last + (last - before) / 2, last + (last - before)]
-    below, above = (codec.encode(np.array(wanted, object), src, way) for way in ("floor", "ceil"))
+    if isinstance(f, (FloatFormat, TaperedFormat)) and not (f.min_subnormal > _LEAST and f.max < 1 / _LEAST):
+        raise ValueError(f"to={f.name!r} reaches beyond 2**-1000 or 2**1000, where float64 lacks midpoints")
+    found = np.asarray(codec.decode(np.arange(1 << f.bits, dtype=f.code_dtype).view(f.storage), f, np.float64))
+    values = np.unique(np.append(found[np.isfinite(found)], 0.0))
+    steps = np.array([values[0] - values[1], values[-1] - values[-2]])
+    beyond = np.concatenate([values[[0, -1]] + steps / 2, values[[0, -1]] + steps])
+    wanted = np.concatenate([values, (values[:-1] + values[1:]) / 2, beyond])
+    below, above = (codec.encode(wanted, src, way) for way in ("floor", "ceil"))
     near = np.concatenate([below, above])
     every = [near, *(step(near, np.full(near.shape, way, np.int8), src) for way in (-1, 1)), _specials(src)]
     return Array(np.unique(np.concatenate([bit_patterns(codes, src) for codes in every])).view(src.storage), src)
