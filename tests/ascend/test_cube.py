@@ -170,7 +170,7 @@ def bad_mx(x: bt.Array) -> list[tuple[Any, str]]:
     left, right = (bt.array(np.ones(shape), "float8_e8m0fnu") for shape in ((2, 1), (1, 2)))
     both = {"scale_a": left, "scale_b": right}
     blocks, mx9 = bt.array(np.ones((2, 2), np.float32), "mxfp4"), bt.array(np.ones((1, 16), np.float32), "mx9")
-    half, on = np.float16([[1, 1]] * 2), ascend.Ctrl(bit45=True)
+    fp8, half, on = bt.array(np.ones((2, 2), np.float32), "mxfp8_e4m3"), np.float16([[1, 1]] * 2), ascend.Ctrl(bit45=True)
     return [
         (lambda: matmul(x, x, scale_a=left), r"scale_b is missing: MmadMx takes scales for both operands"),
         (lambda: matmul(x, x, scale_a=x, scale_b=x), r"scale_a is fp8_e4m3fn_t; scales are fp8_e8m0_t"),
@@ -182,8 +182,8 @@ def bad_mx(x: bt.Array) -> list[tuple[Any, str]]:
         (lambda: matmul(x, x, saturation=on, **both), r"saturation has CTRL\[45\] = 1, and no document"),
         (lambda: matmul(half, x, **both), r"a is half and b is fp8_e4m3fn_t; .* these with scales, but fp4x2"),
         (lambda: matmul(blocks, blocks), r"b is a BlockArray of shape \(2, 2\) in blocks along axis 1; k is axis 0"),
-        (lambda: matmul(blocks, x), r"scale_b is missing"),
-        (lambda: matmul(blocks, x, **both), r"scale_a is given, but a is a BlockArray of mxfp4, which has its own"),
+        (lambda: matmul(fp8, x), r"scale_b is missing"),
+        (lambda: matmul(fp8, x, **both), r"scale_a is given, but a is a BlockArray of mxfp8_e4m3, which has its own"),
         (lambda: matmul(mx9, x), r"a is a BlockArray of mx9; MmadMx takes fp8_e8m0_t scales of 32 elements"),
         (lambda: matmul([[1.0]], x, **both), r"a is a list; give a NumPy array or an Array"),
     ]

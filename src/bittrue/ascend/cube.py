@@ -19,7 +19,7 @@ from .control import Ctrl, Saturation, checked
 from .fixpipe import fixpipe
 from .hf32 import HF32TransMode
 from .hf32 import hf32 as to_hf32
-from .mx import is_scaled, scaled_operand
+from .mx import element_of, is_scaled, scaled_values
 from .products import DEFAULT_PRODUCT, Product
 from .products import product as find_product
 from .quant import QuantParam
@@ -132,8 +132,9 @@ def matmul(
     arch = architecture(product, "product")
     own = Choices() if choices is None else choices
     if is_scaled(a, scale_a) or is_scaled(b, scale_b):
-        (left, x), (right, y) = _scaled((a, b), (scale_a, scale_b), of, saturation, own)
+        left, right = _scaled(a, b, of, saturation, own)
         accumulator, takes_bias = _accumulator(left, right, arch, of, scaled=True)
+        x, y = scaled_values(a, scale_a, "a", 1, own), scaled_values(b, scale_b, "b", 0, own)
     else:
         left, right, a, b = _read(a, b, of, saturation, own)
         accumulator, takes_bias = _accumulator(left, right, arch, of)
@@ -176,16 +177,14 @@ def _read(a: Any, b: Any, of: Product, saturation: Saturation, choices: Choices)
     return left, right, a, b
 
 
-def _scaled(
-    operands: tuple[Any, Any], scales: tuple[Any, Any], of: Product, saturation: Saturation, choices: Choices
-) -> list[tuple[Type, Plain]]:
-    """Return the types of the elements of both operands of MmadMx, and their scaled values."""
+def _scaled(a: Any, b: Any, of: Product, saturation: Saturation, choices: Choices) -> tuple[Type, Type]:
+    """Return the types of the elements of both operands of MmadMx."""
     if isinstance(saturation, Ctrl) and saturation.bit45:
         raise ValueError("saturation has CTRL[45] = 1, and no document says what that does to operands with scales")
-    found = [scaled_operand(x, scales[k], "ab"[k], 1 - k, choices) for k, x in enumerate(operands)]
-    for t, _ in found:
+    left, right = element_of(a, "a"), element_of(b, "b")
+    for t in (left, right):
         require(of, t, choices)
-    return found
+    return left, right
 
 
 @cache

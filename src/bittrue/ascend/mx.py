@@ -13,7 +13,7 @@ from ..kinds.block import ScaledFormat
 from .choices import Choices
 from .types import Type, type_info
 
-__all__ = ["is_scaled", "scaled_operand"]
+__all__ = ["element_of", "is_scaled", "scaled_values"]
 
 Plain = np.ndarray[Any, Any]
 
@@ -26,12 +26,23 @@ def is_scaled(x: Any, scale: Any) -> bool:
     return scale is not None or isinstance(x, BlockArray)
 
 
-def scaled_operand(x: Any, scale: Any, name: str, axis: int, choices: Choices) -> tuple[Type, Plain]:
-    """Return the type of an operand's elements and, in float32, its elements times their scales.
+def element_of(x: Any, name: str) -> Type:
+    """Return the type of an operand's elements."""
+    if not isinstance(x, BlockArray):
+        return _typed(x, name)
+    fmt = x.format
+    if not isinstance(fmt, ScaledFormat) or fmt.scale != type_info(_SCALE).format or fmt.block_size != _BLOCK:
+        raise ValueError(f"{name} is a BlockArray of {fmt.name}; MmadMx takes {_SCALE} scales of {_BLOCK} elements")
+    return type_info(fmt.element)
+
+
+def scaled_values(x: Any, scale: Any, name: str, axis: int, choices: Choices) -> Plain:
+    """Return, in float32, the elements of an operand times their scales.
 
     Parameters
     ----------
     x : ndarray, Array or BlockArray
+        Of 8-bit or 4-bit floats.
     scale : ndarray or Array of fp8_e8m0_t, or None for a BlockArray
         One for each 32 elements along `axis`.
     name : {"a", "b"}
@@ -45,7 +56,7 @@ def scaled_operand(x: Any, scale: Any, name: str, axis: int, choices: Choices) -
     ValueError
         Scales missing or of another type or shape; elements whose scaled value float32 does not hold.
     """
-    element, codes, scales = _parts(x, scale, name, axis)
+    codes, scales = _parts(x, scale, name, axis)
     if codes.ndim != 2:
         raise ValueError(f"{name} has shape {codes.shape}; a matrix is needed")
     wanted = list(codes.shape)
@@ -59,8 +70,8 @@ def scaled_operand(x: Any, scale: Any, name: str, axis: int, choices: Choices) -
     factors = np.repeat(powers[scales], _BLOCK, axis)
     factors = factors[:, : codes.shape[1]] if axis else factors[: codes.shape[0]]
     with np.errstate(over="ignore", invalid="ignore"):
-        exact = np.asarray(codec.decode(codes, element.format, dtype=np.float64)) * factors
-        values = exact.astype(np.float32)
+        exact = np.asarray(codec.decode(codes, element_of(x, name).format, dtype=np.float64)) * factors
+        values: Plain = exact.astype(np.float32)
     wrong = (values != exact) & ~np.isnan(exact)
     if wrong.any():
         i, j = np.argwhere(wrong)[0]
@@ -68,26 +79,24 @@ def scaled_operand(x: Any, scale: Any, name: str, axis: int, choices: Choices) -
             f"{name}[{i}, {j}] times its scale is {float(exact[i, j])!r}, which float32 does not hold, and no document "
             "says what the matrix unit makes of it"
         )
-    return element, values
+    return values
 
 
-def _parts(x: Any, scale: Any, name: str, axis: int) -> tuple[Type, Plain, Plain]:
+def _parts(x: Any, scale: Any, name: str, axis: int) -> tuple[Plain, Plain]:
+    """Return the codes of the elements and of the scales."""
     if not isinstance(x, BlockArray):
         if scale is None:
             raise ValueError(f"scale_{name} is missing: MmadMx takes scales for both operands")
-        element, of = _typed(x, name), _typed(scale, f"scale_{name}")
+        of = _typed(scale, f"scale_{name}")
         if of.name != _SCALE:
             raise ValueError(f"scale_{name} is {of}; scales are {_SCALE}")
-        return element, _codes(x), _codes(scale)
+        return _codes(x), _codes(scale)
     if scale is not None:
         raise ValueError(f"scale_{name} is given, but {name} is a BlockArray of {x.format.name}, which has its own")
-    fmt = x.format
-    if not isinstance(fmt, ScaledFormat) or fmt.scale != type_info(_SCALE).format or fmt.block_size != _BLOCK:
-        raise ValueError(f"{name} is a BlockArray of {fmt.name}; MmadMx takes {_SCALE} scales of {_BLOCK} elements")
     if x.ndim != 2 or x.axis != axis:
         raise ValueError(f"{name} is a BlockArray of shape {x.shape} in blocks along axis {x.axis}; k is axis {axis}")
     codes, scales = x.element_codes[:, : x.shape[axis]], x.exponents  # both: the other axis, then that of the blocks
-    return type_info(fmt.element), *((codes, scales) if axis else (codes.T, scales.T))
+    return (codes, scales) if axis else (codes.T, scales.T)
 
 
 def _typed(x: Any, name: str) -> Type:
