@@ -170,7 +170,8 @@ def bad_mx(x: bt.Array) -> list[tuple[Any, str]]:
     left, right = (bt.array(np.ones(shape), "float8_e8m0fnu") for shape in ((2, 1), (1, 2)))
     both = {"scale_a": left, "scale_b": right}
     blocks, mx9 = bt.array(np.ones((2, 2), np.float32), "mxfp4"), bt.array(np.ones((1, 16), np.float32), "mx9")
-    fp8, half, on = bt.array(np.ones((2, 2), np.float32), "mxfp8_e4m3"), np.float16([[1, 1]] * 2), ascend.Ctrl(bit45=True)
+    fp8 = bt.array(np.ones((2, 2), np.float32), "mxfp8_e4m3")
+    half, on = np.float16([[1, 1]] * 2), ascend.Ctrl(bit45=True)
     return [
         (lambda: matmul(x, x, scale_a=left), r"scale_b is missing: MmadMx takes scales for both operands"),
         (lambda: matmul(x, x, scale_a=x, scale_b=x), r"scale_a is fp8_e4m3fn_t; scales are fp8_e8m0_t"),
