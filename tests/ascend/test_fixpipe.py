@@ -7,6 +7,7 @@ import itertools
 import json
 from fractions import Fraction
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ascend.test_choices import FIXPIPE
 import bittrue as bt
 from bittrue import ascend
 from bittrue.ascend import Choices, QuantMode, QuantParam, fixpipe
+from bittrue.cli import main
 
 ARCHES = (2201, 3510)
 MODES = [m for m in QuantMode if m is not QuantMode.NoQuant]
@@ -453,6 +455,15 @@ def test_leaky_factor() -> None:
     assert np.isnan(kept[0]) and kept[1:] == [-2, 4]
     zero = Choices(relu_nan="zero")
     assert fixpipe(nan, "NoQuant", None, True, alpha=0.5, choices=zero).tolist() == [[0, -2, 4]]
+
+
+def test_command_with_a_leaky_relu(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    acc, made = str(tmp_path / "acc.npy"), str(tmp_path / "made.npy")
+    np.save(acc, np.int32([[5, 7, 1000, -1000]]))
+    asked = ["fixpipe", acc, "--mode", "REQ8", "--quant", "0x40003f000000", "--alpha", "0.125", "-o", made]
+    assert main(asked) == 2 and "alpha=0.125 needs relu=True" in capsys.readouterr().err
+    assert main([*asked, "--relu"]) == 0
+    assert np.load(made).tolist() == [[2, 4, 127, -125]]
 
 
 def test_clip_relu() -> None:

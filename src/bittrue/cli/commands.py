@@ -550,6 +550,9 @@ def fixpipe(
     ] = None,
     product: Annotated[str, typer.Option(help="950, a2, 2201 ...", metavar="PRODUCT")] = "950",
     relu: Annotated[bool, typer.Option("--relu", help="With ReLU.")] = False,
+    alpha: Annotated[
+        float | None, typer.Option(help="With --relu: factor below zero, of a leaky ReLU.", metavar="X")
+    ] = None,
     saturation: SaturationOption = None,
     layout: Annotated[str, typer.Option(help="Of OUT: ND (rows) or NZ (blocks).", metavar="LAYOUT")] = "ND",
     format: Annotated[
@@ -564,7 +567,7 @@ def fixpipe(
     """Make golden data of Ascend's Fixpipe: what accumulators become under a quantisation mode."""
     from .fixpipe import fixpipe as run
 
-    run(source, output, mode, quant, product, relu, saturation, layout, format, shape, force, json)
+    run(source, output, mode, quant, product, relu, alpha, saturation, layout, format, shape, force, json)
 
 
 ArchOption = Annotated[str, typer.Option("--arch", help="NPU architecture (2201, 3510) or product.", metavar="ARCH")]

@@ -11,13 +11,14 @@ __all__ = ["fixpipe"]
 
 
 def fixpipe(
-    source: str, output: str, mode: str, quant: str | None, product: str, relu: bool, saturation: str | None,
-    layout: str, format: str | None, shape: str | None, force: bool, as_json_text: bool,
+    source: str, output: str, mode: str, quant: str | None, product: str, relu: bool, alpha: float | None,
+    saturation: str | None, layout: str, format: str | None, shape: str | None, force: bool, as_json_text: bool,
 ) -> None:
     """Quantise accumulators and write the results."""
     of = ascend.parse_target(product if ":" in product else f"ascend:{product}")
     acc = one_array(source, format, parse_shape(shape))
-    made = ascend.fixpipe(acc, mode, quant_words(quant), relu, of, layout=layout.upper(), saturation=saturation)
+    words = quant_words(quant)
+    made = ascend.fixpipe(acc, mode, words, relu, of, alpha=alpha, layout=layout.upper(), saturation=saturation)
     save(output, made, force=force)
     named = ascend.quant_mode(mode).name
     if as_json_text:
