@@ -77,7 +77,7 @@ def add_blocks(
     top = 4.0 ** (fmt.fraction_bits + bool(fmt.shift_group))  # the scales are those of integers
 
     def work(lo: int, hi: int) -> int:
-        sums, rows = np.empty(n, np.float32), np.empty((2, n))
+        sums, rows = np.empty(n, np.float32), np.empty((3, n))
         blocks = acc[lo:hi], a[lo:hi], b, scale_a[lo:hi], scale_b, size
         if state.choices.mx_accumulation == "aligned":
             kernels.aligned_blocks(*blocks, top, sums, rows)

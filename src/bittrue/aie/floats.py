@@ -335,7 +335,7 @@ def _add_lanes(total: Array, other: Array, negative: bool, state: State) -> Arra
 def _aligned(model: str, acc: Array, a: Array, b: Array, power_a: Array, power_b: Array, step: int) -> None:
     from ..kernels import mmul as kernels
 
-    work = np.empty((3, max(acc.shape[1], 1)))
+    work = np.empty((4, max(acc.shape[1], 1)))
     if model == "aligned23":
         kernels.aligned(acc, a, b, power_a, power_b, step, work)
     else:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from numba import njit
 
 from .compiled import kernel
 from .ops import widest_vectors
@@ -10,6 +11,31 @@ from .ops import widest_vectors
 _LEAST = 2.0**-126  # the smallest normal float32, whose exponent subnormals have, too
 _NORMAL = 2.0**-126 - 2.0**-151  # from here on, 24 bits round to a normal float32
 _MAGIC = 1.5 * 2.0**52  # added and taken away: rounds a small double to an integer, ties to even
+
+
+@njit(nogil=True, error_model="numpy")
+def _magnitude(x: Any) -> Any:
+    """The magnitude of a float32 as far as its exponent counts."""
+    m = abs(np.float64(x))
+    return _LEAST if 0 < m < _LEAST else m
+
+
+@njit(nogil=True, error_model="numpy")
+def _set_units(largest: Any, scale: Any, back: Any) -> None:
+    """From patterns of doubles: two to the power of 23 less the exponent of `largest`, which brings units to integers,
+    and its reciprocal.
+    """
+    for j in range(largest.size):
+        e = largest[j] >> np.int64(52)
+        e = e if e > np.int64(24) else np.int64(24)
+        scale[j] = (np.int64(2069) - e) << np.int64(52)
+        back[j] = (e - np.int64(23)) << np.int64(52)
+
+
+@njit(nogil=True, error_model="numpy")
+def _units(x: Any) -> Any:
+    """The nearest integer, ties to even."""
+    return (x + _MAGIC) - _MAGIC
 
 
 @kernel
@@ -20,37 +46,32 @@ def aligned(acc: Any, a: Any, b: Any, power_a: Any, power_b: Any, step: int, wor
     elements (of subnormals, the least normal one's), for the exponent of a product is the sum of those of its factors,
     whether or not their significands multiply to 2 or more. Each addend is rounded to nearest even at 23 fraction bits
     below the largest exponent; the integers are added exactly; the sum is rounded to 24 bits once, and what is
-    subnormal then becomes a zero of its sign. `work`: three rows of doubles as long as a row of `acc`.
+    subnormal then becomes a zero of its sign. `work`: four rows of doubles as long as a row of `acc`.
     """
     widest_vectors()
     n = acc.shape[1]
-    largest, total, scale = work[0, :n], work[1, :n], work[2, :n]
-    exponents = largest.view(np.int64)
-    factors = scale.view(np.int64)
+    largest, scale, back, total = work[0, :n], work[1, :n], work[2, :n], work[3, :n]
+    patterns = largest.view(np.int64), scale.view(np.int64), back.view(np.int64)
     for i in range(a.shape[0]):
         row = acc[i]
         for start in range(0, a.shape[1], step):
             stop = min(start + step, a.shape[1])
             for j in range(n):
-                p = abs(np.float64(row[j]))
-                largest[j] = _LEAST if 0 < p < _LEAST else p
+                largest[j] = _magnitude(row[j])
             for k in range(start, stop):
                 x, line = power_a[i, k], power_b[k]
                 for j in range(n):
                     p = x * line[j]
                     largest[j] = p if p > largest[j] else largest[j]
+            _set_units(*patterns)
             for j in range(n):
-                e = exponents[j] >> np.int64(52)
-                e = e if e > np.int64(24) else np.int64(24)
-                factors[j] = (np.int64(2069) - e) << np.int64(52)  # two to the power of 23 - exponent
-                total[j] = (np.float64(row[j]) * scale[j] + _MAGIC) - _MAGIC
+                total[j] = _units(np.float64(row[j]) * scale[j])
             for k in range(start, stop):
                 x, line = a[i, k], b[k]
                 for j in range(n):
-                    total[j] += ((x * line[j]) * scale[j] + _MAGIC) - _MAGIC
+                    total[j] += _units((x * line[j]) * scale[j])
             for j in range(n):
-                factors[j] = (np.int64(2046) << np.int64(52)) - factors[j]  # the reciprocal
-                t = total[j] * scale[j]
+                t = total[j] * back[j]
                 row[j] = np.float32(t if not abs(t) < _NORMAL else 0 * t)
 
 
@@ -63,26 +84,31 @@ def aligned_singly(acc: Any, a: Any, b: Any, power_a: Any, power_b: Any, work: A
     """
     widest_vectors()
     n = acc.shape[1]
-    largest, scale = work[0, :n], work[1, :n]
-    exponents = largest.view(np.int64)
-    factors = scale.view(np.int64)
+    largest, scale, back = work[0, :n], work[1, :n], work[2, :n]
+    patterns = largest.view(np.int64), scale.view(np.int64), back.view(np.int64)
     for i in range(a.shape[0]):
         row = acc[i]
         for k in range(a.shape[1]):
             x, line = a[i, k], b[k]
             power, powers = 2 * power_a[i, k], power_b[k]
             for j in range(n):
-                old = abs(np.float64(row[j]))
-                before, p = (_LEAST if 0 < old < _LEAST else old), power * powers[j]
-                largest[j] = p if p > before else before
+                m, p = _magnitude(row[j]), power * powers[j]
+                largest[j] = p if p > m else m
+            _set_units(*patterns)
             for j in range(n):
-                e = exponents[j] >> np.int64(52)
-                e = e if e > np.int64(24) else np.int64(24)
-                factors[j] = (np.int64(2069) - e) << np.int64(52)  # two to the power of 23 - exponent
-            for j in range(n):
-                eighths = (8 * (np.float64(row[j]) * scale[j]) + _MAGIC) - _MAGIC
-                units = ((x * line[j]) * scale[j] + _MAGIC) - _MAGIC
-                row[j] = np.float32((eighths + 8 * units) / 8 / scale[j])
+                eighths = _units(8 * (np.float64(row[j]) * scale[j])) + 8 * _units((x * line[j]) * scale[j])
+                row[j] = np.float32(eighths / 8 * back[j])
+
+
+@njit(nogil=True, error_model="numpy")
+def _add_up(a: Any, b: Any, start: int, size: int, sums: Any) -> None:
+    """Add the products of a block, exactly."""
+    for j in range(b.shape[1]):
+        sums[j] = 0
+    for k in range(start, start + size):
+        x, line = a[k], b[k]
+        for j in range(b.shape[1]):
+            sums[j] += x * line[j]
 
 
 @kernel
@@ -94,31 +120,20 @@ def aligned_blocks(
     """
     widest_vectors()
     n = acc.shape[1]
-    largest, scale = work[0, :n], work[1, :n]
-    exponents = largest.view(np.int64)
-    factors = scale.view(np.int64)
+    largest, scale, back = work[0, :n], work[1, :n], work[2, :n]
+    patterns = largest.view(np.int64), scale.view(np.int64), back.view(np.int64)
     for i in range(a.shape[0]):
         row = acc[i]
         for block in range(scale_a.shape[1]):
-            for j in range(n):
-                sums[j] = 0
-            for k in range(block * size, (block + 1) * size):
-                x, line = a[i, k], b[k]
-                for j in range(n):
-                    sums[j] += x * line[j]
             left, right = scale_a[i, block], scale_b[block]
+            _add_up(a[i], b, block * size, size, sums)
             for j in range(n):
-                old = abs(np.float64(row[j]))
-                before, p = (_LEAST if 0 < old < _LEAST else old), left * right[j] * top
-                largest[j] = p if p > before else before
+                m, p = _magnitude(row[j]), left * right[j] * top
+                largest[j] = p if p > m else m
+            _set_units(*patterns)
             for j in range(n):
-                e = exponents[j] >> np.int64(52)
-                e = e if e > np.int64(24) else np.int64(24)
-                factors[j] = (np.int64(2069) - e) << np.int64(52)
-            for j in range(n):
-                units = (np.float64(row[j]) * scale[j] + _MAGIC) - _MAGIC
-                units += (np.float64(sums[j]) * left * right[j] * scale[j] + _MAGIC) - _MAGIC
-                row[j] = np.float32(units / scale[j])
+                term = np.float64(sums[j]) * left * right[j]
+                row[j] = np.float32((_units(np.float64(row[j]) * scale[j]) + _units(term * scale[j])) * back[j])
 
 
 @kernel
@@ -144,12 +159,7 @@ def blocks(acc: Any, a: Any, b: Any, scale_a: Any, scale_b: Any, size: int, sums
     for i in range(a.shape[0]):
         row = acc[i]
         for block in range(scale_a.shape[1]):
-            for j in range(n):
-                sums[j] = 0
-            for k in range(block * size, (block + 1) * size):
-                x, line = a[i, k], b[k]
-                for j in range(n):
-                    sums[j] += x * line[j]
+            _add_up(a[i], b, block * size, size, sums)
             left, right = scale_a[i, block], scale_b[block]
             for j in range(n):
                 old = np.float64(row[j])
