@@ -362,6 +362,8 @@ def test_one_format_big_endian_arrays_and_values_beyond_float32() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert sum(bt.study({"w": np.array([1e300, 1.0])}, "bfloat16@none").spread.counts) == 1
+        found = bt.study({"w": np.array([1e308, -1e307])}, ["int8", "int8@channel", "nvfp4", "mxfp4"])
+        assert [c.overflowed for c in found.costs] == [2] * 4  # no scale is as large
 
 
 def test_arrays_are_hashed_only_for_a_journal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,6 +89,9 @@ def test_values_that_are_not_finite_have_no_part_in_a_scale() -> None:
     one = 64 * (2.0 / 127)  # 1 / (2 / 127) = 63.5
     assert torch.equal(seen[1], torch.tensor([2.0, one, 0.0, -2.0]))
     assert torch.equal(seen[0], torch.tensor([2.0, one, 0.0, 2.0]))  # saturates
+    with btorch.emulate(layer.double(), activations="int8"):
+        seen = layer(torch.tensor([127e40, 1e40, 0.0, 1e308], dtype=torch.float64))
+        assert seen.isfinite().all() and seen[3] == 127 * torch.finfo(torch.float32).max
 
 
 @pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")

@@ -23,7 +23,7 @@ __all__ = ["measure", "spread"]
 Plain = np.ndarray[Any, Any]
 
 _RATIOS = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.45, 0.4, 0.35, 0.3)
-_LEAST = np.float32(2.0**-126)
+_LEAST, _MOST = np.float32(2.0**-126), np.finfo(np.float32).max  # a scale is a float32
 
 
 def measure(name: str, values: Values, trial: Trial, source: str) -> Cost:
@@ -99,7 +99,7 @@ def _from_largest(largest: Plain, trial: Trial) -> Plain:
             fraction, exponent = np.frexp(largest / top)
             exact = np.ldexp(1.0, np.clip(exponent - (fraction == 0.5), -126, 127))
             return np.asarray(np.where(largest > 0, exact, 1), np.float32)
-        scaled = np.maximum((largest / top).astype(np.float32), _LEAST)
+        scaled = np.clip((largest / top).astype(np.float32), _LEAST, _MOST)
         return np.asarray(np.where(largest > 0, scaled, np.float32(1)))
 
 

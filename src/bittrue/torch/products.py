@@ -62,13 +62,14 @@ def rounded(t: torch.Tensor, trial: Trial | None, axis: int, channel: int = 0) -
     own = isinstance(fmt, BlockFormat)
     if trial.scale == "none" or (own and not trial.scaled_tensor):
         return Operand(quantize(t, fmt, axis=axis), None, t.dtype)
-    size = t.detach().abs().float().nan_to_num(nan=0.0, posinf=0.0)  # as in a study, finite values choose the scale
+    size = t.detach().abs().to(torch.promote_types(t.dtype, torch.float32))
+    size = size.nan_to_num(nan=0.0, posinf=0.0)  # as in a study, finite values choose the scale
     if trial.granularity == "channel" and t.ndim > 1 and not own:
         keep = channel % t.ndim
         largest = size.amax(dim=[d for d in range(t.ndim) if d != keep], keepdim=True)
     else:
         largest = size.amax() if size.numel() else size.new_zeros(())
-    scale = (largest.double() / largest_precise(fmt)).float().clamp(min=2.0**-126)
+    scale = (largest.double() / largest_precise(fmt)).float().clamp(2.0**-126, torch.finfo(torch.float32).max)
     if trial.scale == "power_of_two" and not own:
         fraction, exponent = torch.frexp(largest.double() / largest_precise(fmt))
         scale = torch.ldexp(torch.ones_like(scale), (exponent - (fraction == 0.5).int()).clamp(-126, 127))
