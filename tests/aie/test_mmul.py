@@ -294,6 +294,13 @@ def test_block_vectors_as_operands():
         m.mul(aie.block_vector("bfp16ebs8", 128), y)
 
 
+def test_a_tile_s_sums_become_blocks():
+    m = aie.mmul(8, 8, 8, "bfp16ebs8", "bfp16ebs8", arch="xdna2").mul(np.full((8, 8), 1.5), np.eye(8))
+    v = m.to_vector("bfp16ebs8", rounding="conv_even")
+    assert v.tag == "bfp16ebs8" and np.asarray(v).tolist() == [1.5] * 64
+    assert v == m.to_accum().to_vector("bfp16ebs8", rounding="conv_even")
+
+
 def test_choices_reach_blocks():
     x = np.float32([[1.9999999, 1, 0.5, 0.5] * 4])
     choices = aie.Choices(mx_overflow="bump_block")

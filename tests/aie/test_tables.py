@@ -247,6 +247,15 @@ def products_of(text):
     return found
 
 
+def test_default_tags_of_block_types():
+    for name, arch in (("mx9", "aie-mlv2"), ("mx6", "aie-mlv2"), ("mx4", "aie-mlv2"), ("bfp16ebs8", "xdna2")):
+        assert aie.default_tag(name, name, arch) == "accfloat"
+        with pytest.raises(ValueError, match=f"'{name}' is not a vector element type of aie-ml"):
+            aie.default_tag(name, name, "aie-ml")
+    with pytest.raises(ValueError, match="mx9 x mx6 is not a product of aie-mlv2"):
+        aie.default_tag("mx9", "mx6", "aie-mlv2")
+
+
 def test_default_tags():
     for text, *cells in rows(PRODUCTS):
         for (a, b), arch in itertools.product(products_of(text), ARCHS):

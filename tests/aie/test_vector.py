@@ -30,6 +30,15 @@ def test_every_type_keeps_its_bits(name):
         assert again == v
 
 
+def test_images_are_bytes():
+    image = np.arange(8, dtype="<i2").tobytes()
+    for data in (bytearray(image), memoryview(image), np.frombuffer(image, np.uint8).reshape(4, 4)):
+        assert aie.vector.frombytes(data, "int16", "aie-ml").tolist() == list(range(8))
+    for data in (np.zeros(16, np.uint16), "sixteen letters."):
+        with pytest.raises(TypeError, match="data must be bytes or an array of uint8, not"):
+            aie.vector.frombytes(data, "int16", "aie-ml")
+
+
 def test_int4_lies_two_in_a_byte_the_first_one_low():
     v = aie.vector("int4", [1, -2] * 16, "aie-ml")
     assert v.tobytes() == bytes([0xE1]) * 16

@@ -23,7 +23,7 @@ from .tile import State, in_force
 from .vector import check_lanes, part_number, vector
 from .wide import Wide
 
-__all__ = ["accum", "check_tag_lanes", "mac", "msc", "mul", "negmul"]
+__all__ = ["accum", "check_tag_lanes", "is_block", "mac", "msc", "mul", "negmul"]
 
 Array = np.ndarray[Any, Any]
 
@@ -210,7 +210,7 @@ class accum:
         vector<int16, 8>([150, -3, 3, 0, 0, 0, 0, 0])
         """
         state = in_force(self.arch, rounding, saturation, choices=choices)
-        if self._floats is not None and not self.is_complex and _is_block(dtype):
+        if self._floats is not None and not self.is_complex and is_block(dtype):
             return block_vector(dtype, self.size, self._floats, arch=self.arch, rounding=rounding, choices=choices)
         kind = element(dtype, self.arch)
         check_lanes(kind, self.size, self.arch)
@@ -458,7 +458,8 @@ def _word(is_complex: bool) -> str:
     return "complex" if is_complex else "real"
 
 
-def _is_block(dtype: object) -> bool:
+def is_block(dtype: object) -> bool:
+    """Say whether this names a block format."""
     try:
         return isinstance(format(dtype), BlockFormat)
     except ValueError:

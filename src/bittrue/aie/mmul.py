@@ -14,7 +14,7 @@ from .. import matmul as core
 from ..formats import format
 from ..kinds.block import SharedExponentFormat
 from ..records import records
-from .accum import accum
+from .accum import accum, is_block
 from .arch import Arch
 from .block import block_format, type_of
 from .block_products import add_blocks, block_operand, quantised
@@ -288,11 +288,13 @@ class mmul:
         *,
         choices: Choices | None = None,
     ) -> Any:
-        """Return C as a vector, row-major; arguments as in `accum.to_vector`.
+        """Return C as a vector (of floats also as a block vector), row-major; arguments as in `accum.to_vector`.
 
         C may be larger than the vectors that the tables list: then it is several registers.
         """
         choices = self._choices if choices is None else choices
+        if is_block(dtype):
+            return self._acc.to_vector(dtype, shift, rounding, saturation, choices=choices)
         state = in_force(self.arch, rounding, saturation, choices=choices)
         return self._acc.converted(element(dtype, self.arch), shift, state)
 

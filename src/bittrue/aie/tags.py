@@ -13,6 +13,7 @@ from functools import cache
 from ..records import records
 from ..rounding import suggestion
 from .arch import Arch, arch
+from .block import block_types
 from .elements import Element, element
 from .tile import State
 
@@ -170,7 +171,7 @@ def default_tag(a: object, b: object, of: str | int | Arch) -> str:
 
     Parameters
     ----------
-    a, b : element types
+    a, b : element types, or block types ("mx9", "bfp16ebs8")
     of : architecture
 
     Raises
@@ -180,17 +181,22 @@ def default_tag(a: object, b: object, of: str | int | Arch) -> str:
 
     Examples
     --------
-    >>> default_tag("int8", "int8", "aie"), default_tag("int16", "int32", "aie-ml")
-    ('acc48', 'acc64')
+    >>> default_tag("int8", "int8", "aie"), default_tag("int16", "int32", "aie-ml"), default_tag("mx6", "mx6", 22)
+    ('acc48', 'acc64', 'accfloat')
     """
     wanted = arch(of)
-    first, second = element(a, wanted), element(b, wanted)
+    first, second = _factor(a, wanted), _factor(b, wanted)
     table = _products(wanted)
     found = table.get((kind(first), kind(second)))
     if found is None:
         legal = ", ".join(unkind(pair) for pair in table if pair[::-1] not in list(table)[: list(table).index(pair)])
         raise ValueError(f"{first} x {second} is not a product of {wanted} ({legal}; uint like int)")
     return found
+
+
+def _factor(dtype: object, of: Arch) -> Element | str:
+    name = str(dtype).removeprefix("aie::")
+    return name if any(t.name == name and t.arch == of for t in block_types()) else element(dtype, of)
 
 
 def find_tag(name: str | Tag, state: State) -> Tag:

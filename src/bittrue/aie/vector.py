@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from ..codec import decode, encode
 from ..codes import ecosystem_dtype
 from ..formats import IntFormat
+from ..packing import as_bytes
 from ..packing import pack as pack_bits
 from ..packing import unpack as unpack_bits
 from ..rounding import Overflow
@@ -92,14 +93,14 @@ class vector:
         return cls.of(np.zeros(lanes * kind.parts, kind.dtype), kind, of)
 
     @classmethod
-    def frombytes(cls, data: Bytes, dtype: Any, arch: str | int | Arch | None = None) -> vector:
-        """Read a register's memory image; the inverse of `tobytes`."""
+    def frombytes(cls, data: Any, dtype: Any, arch: str | int | Arch | None = None) -> vector:
+        """Read a register's memory image, bytes or an array of uint8; the inverse of `tobytes`."""
         of = in_force(arch).arch
-        kind = element(dtype, of)
-        if len(data) * 8 % kind.bits:
-            raise ValueError(f"data has {len(data)} bytes, which are no whole lanes of {kind}")
-        check_lanes(kind, len(data) * 8 // kind.bits, of)
-        return cls.of(_from_image(np.frombuffer(data, np.uint8), kind), kind, of)
+        kind, image = element(dtype, of), as_bytes(data)
+        if image.size * 8 % kind.bits:
+            raise ValueError(f"data has {image.size} bytes, which are no whole lanes of {kind}")
+        check_lanes(kind, image.size * 8 // kind.bits, of)
+        return cls.of(_from_image(image, kind), kind, of)
 
     # --- what it holds ------------------------------------------------------------------------------------------------
 
