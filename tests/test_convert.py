@@ -476,6 +476,8 @@ def test_sharded_output_is_all_or_nothing(tmp_path: Path) -> None:
     out = tmp_path / "deep" / "out"
     fails(lambda: convert_file(source, out, "int8", progress=interrupt), KeyboardInterrupt, "^$")
     assert not out.parent.exists()
+    fails(lambda: convert_file(source, tmp_path / "new" / ("x" * 300), "int8"), FileError, "cannot be made a folder")
+    assert not (tmp_path / "new").exists()
     fails(lambda: convert_file(source, source.parent, "int8", force=True), FileError, "is part of the source")
     fails(lambda: convert_file(source, tmp_path / "x.npy", "int8"), ValueError, "needs a folder, an index")
     fails(

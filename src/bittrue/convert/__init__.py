@@ -229,8 +229,8 @@ def _made(folder: str) -> Iterator[None]:
             raise FileError(f"{folder}: cannot be made a folder: {error.strerror}") from error
         yield
     except BaseException:
-        with suppress(OSError):
-            for each in made:
+        for each in made:
+            with suppress(OSError):  # not made after all, or others use it already
                 os.rmdir(each)
         raise
 
