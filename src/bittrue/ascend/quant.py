@@ -427,7 +427,10 @@ def as_words(value: Any, name: str) -> Words:
     if array.dtype.kind == "i" or integers:
         _refuse(array, (array < 0) | (array > _ALL), name, "a 64-bit word")
     elif array.dtype.kind != "u" and array.size:
-        raise TypeError(f"{name}={value!r} must be a 64-bit word, or an array of one per column")
+        given = repr(value) if array.ndim == 0 else f"array of {array.dtype}"
+        raise TypeError(
+            f"{name}={given} must be a 64-bit word, or an array of one per column; QuantParam(scale=...) holds factors"
+        )
     if array.ndim > 1:
         raise ValueError(f"{name} has shape {array.shape}; words come alone or in an array of shape [n]")
     return array.astype(np.uint64)
