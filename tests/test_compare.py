@@ -631,6 +631,14 @@ def test_command_exit_codes_and_json(tmp_path, data, capsys):
     assert found["tensors"][0]["max_ulp"] == 1
 
 
+def test_bytes_in_npy_are_not_compared_as_integers_where_a_packed_format_is_given(tmp_path, capsys):
+    for name in "ga":
+        np.save(tmp_path / f"{name}.npy", np.arange(4, dtype=np.uint8))  # codes, or several of them in a byte?
+    assert main(["compare", str(tmp_path / "g.npy"), str(tmp_path / "a.npy"), "--format", "float6_e2m3fn"]) == 2
+    assert "packed .bin file" in capsys.readouterr().err
+    assert main(["compare", str(tmp_path / "g.npy"), str(tmp_path / "a.npy"), "--format", "hifloat8"]) == 0
+
+
 def test_text_of_a_report_of_several_tensors():
     x = np.float32([1, 2, 3])
     report = bt.compare({"a": x, "b": x}, {"a": x, "b": x + 1})

@@ -151,6 +151,9 @@ def _open_file(
             reader = open_tensors(path, format=fmt)
         except FileError:
             reader = open_tensors(path)  # it tells its own format; whether that fits is seen by comparing
+            if any(t.format.storage == fmt.code_dtype for t in reader.tensors.values()):  # or it does not: it has codes
+                reader.close()
+                raise
     else:
         reader = open_tensors(path)
     stack.enter_context(reader)
