@@ -306,6 +306,29 @@ def test_complex():
 # --- memory, shapes, threads ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("name", "dtype"), [
+    ("float8_e4m3fn", ">f4"), ("float8_e4m3fn", ">f8"), ("hifloat8", ">f2"), ("int8", ">i4"), ("complex32", ">c8"),
+])  # fmt: skip
+def test_values_in_the_other_byte_order(name, dtype):
+    codes = np.arange(24, dtype=bt.format(name).storage).reshape(4, 6)
+    want = bt.decode(codes, name, np.dtype(dtype).newbyteorder("="))
+    scaled = want if name == "complex32" else bt.decode(codes, name, np.dtype(dtype).newbyteorder("="), zero_point=1)
+    for out in (None, np.empty((4, 6), dtype), np.empty((6, 4), dtype).T):
+        found = bt.decode(codes, name, dtype, out=out)
+        assert found.dtype == np.dtype(dtype) and (found == want).all() and (out is None or found is out)
+    if name != "complex32":
+        assert (bt.decode(codes, name, dtype, zero_point=1) == scaled).all()
+
+
+def test_codes_are_written_in_native_byte_order_only():
+    x = np.float32([1, 2.5])
+    for dtype in (">u2", ">f2"):
+        with pytest.raises(ValueError, match=r"out has shape \(2,\) and dtype >.2; expected \(2,\) and uint16"):
+            bt.encode(x, "float16", out=np.empty(2, dtype))
+    strided = np.zeros(4, np.uint8)[::2]
+    assert bt.encode(["1", "2.5"], "float8_e4m3fn", out=strided) is strided and strided.tolist() == [0x38, 0x42]
+
+
 @pytest.mark.parametrize("name", ["float8_e4m3fn", "hifloat8", "float16", "int8", "float32", "float4_e2m1fn"])
 def test_shapes_strides_byte_order_and_threads(name):
     rng = np.random.default_rng(8)

@@ -11,6 +11,7 @@ import csv
 import dataclasses
 import math
 import pickle
+import re
 import subprocess
 import sys
 from fractions import Fraction
@@ -21,7 +22,7 @@ import numpy as np
 import pytest
 
 import bittrue as bt
-from bittrue.formats import Regime
+from bittrue.formats import _SEVERAL, Regime
 
 
 def two(exponent):
@@ -357,6 +358,8 @@ def test_strings_are_no_numpy_codes():
         ("hifloat", "did you mean 'hifloat8'"),
         ("fp8_e5m2t", "did you mean 'fp8_e5m2_t'"),
         ("int9", "did you mean"),
+        ("e4m3", r"; name one: float8_e4m3fn \(torch, OCP\), float8_e4m3 "),
+        ("FP4", "; name one: float4_e2m1fn or float4_e1m2fn"),
         ("", "format '' is not known"),
         ("  ", "is not known"),
         ("torch.", "is not known"),
@@ -369,6 +372,15 @@ def test_unknown_names(name, words):
     with pytest.raises(ValueError, match=words) as caught:
         bt.format(name)
     assert "bittrue.formats()" in str(caught.value)
+
+
+def test_formats_that_share_a_name_exist():
+    for shared, formats in _SEVERAL.items():
+        named = re.findall(r"\w*\d\w*", formats)
+        assert len({bt.format(name) for name in named}) == len(named) >= 2
+        for name in shared.split():
+            with pytest.raises(ValueError, match="name one"):
+                bt.format(name)
 
 
 @pytest.mark.parametrize(

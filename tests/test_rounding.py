@@ -29,6 +29,15 @@ def test_what_is_no_name_is_refused_with_all_names(value, shown):
         member(NanPolicy, value, "nan")
 
 
+@pytest.mark.parametrize(
+    ("value", "meant"),
+    [("RNE", "nearest_even"), ("CAST_ROUND", "nearest_away"), ("conv_odd", "nearest_odd"), ("RTZ", "trunc")],
+)
+def test_names_that_others_use_lead_to_ours(value, meant):
+    with pytest.raises(ValueError, match=f"; did you mean '{meant}'"):
+        member(Rounding, value, "rounding")
+
+
 def test_suggestions():
     assert suggestion("FLOR", ["floor", "ceil"]) == "; did you mean 'floor'?"
     assert suggestion("odd", iter(["even", "odd_", "oddly"])) == "; did you mean 'odd_'?"

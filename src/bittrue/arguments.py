@@ -146,14 +146,14 @@ def quantized_dtype(values: Array, source: Any, fmt: Format) -> np.dtype[Any]:
 def output(
     out: Any, shape: tuple[int, ...], dtype: np.dtype[Any], fmt: Format | None, source: Array | None
 ) -> Array:
-    """Return the contiguous array to compute into: `out` itself where it can serve."""
+    """Return the contiguous array to compute into: `out` itself where it can serve, else `finish` fills it."""
     if out is None:
         return np.empty(shape, dtype)
     if not isinstance(out, np.ndarray):
         raise TypeError(f"out must be a NumPy array, not {type(out).__name__}")
-    fits = out.dtype == dtype or (
-        fmt is not None and out.dtype.itemsize == dtype.itemsize and (out.dtype.kind == "u" or _names(out.dtype, fmt))
-    )
+    fits = out.dtype == dtype
+    if fmt is not None and out.dtype.isnative and out.dtype.itemsize == dtype.itemsize:
+        fits = fits or out.dtype.kind == "u" or _names(out.dtype, fmt)
     if out.shape != shape or not fits:
         raise ValueError(f"out has shape {out.shape} and dtype {out.dtype}; expected {shape} and {dtype}")
     if not out.flags.writeable:
@@ -176,8 +176,9 @@ def deliver(codes: Array, out: Any, fmt: Format) -> Array:
     """Return codes made elsewhere, in `out` where given."""
     if out is None:
         return codes[()] if codes.ndim == 0 else codes
-    np.copyto(output(out, codes.shape, fmt.storage, fmt, None).view(codes.dtype), codes)
-    return out  # type: ignore[no-any-return]
+    result = output(out, codes.shape, fmt.storage, fmt, None)
+    np.copyto(result.view(codes.dtype), codes)
+    return finish(result, out, codes)
 
 
 def random_words(random: Any, values: Array, rule: Rule) -> Array:

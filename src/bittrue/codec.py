@@ -187,13 +187,16 @@ def decode(
         plan, part, kind = decode_plan(fmt.part, target.part), target.part, fmt.part.code_dtype
     else:
         plan, part, kind = decode_plan(fmt, target), target, array.dtype
-    result = output(out, array.shape, np.dtype(dtype), None, array)
+    wanted = np.dtype(dtype)
+    result = output(out, array.shape, wanted, None, array)
+    if not wanted.isnative:
+        result = np.empty(array.shape, wanted.newbyteorder("="))
     run_plan(plan, array.reshape(-1).view(kind), result.reshape(-1).view(part.code_dtype), NO_RANDOM, threads)
     if scale is not None or zero_point is not None:
         offset = 0 if zero_point is None else along(zero_point, result, axis, "zero_point", result.dtype)
         factor = 1 if scale is None else along(scale, result, axis, "scale", result.dtype)
         np.multiply(np.subtract(result, offset, out=result), factor, out=result)
-    return finish(result, out, codes)
+    return finish(result if wanted.isnative else result.astype(wanted), out, codes)
 
 
 def quantize(

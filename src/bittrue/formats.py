@@ -163,6 +163,14 @@ _CATALOGUE: tuple[tuple[Format, str], ...] = (
 
 ALIASES.update({f.name: tuple(names.split()) for f, names in _CATALOGUE})
 _BY_NAME: dict[str, Format] = {}
+#: Names that several formats share in the field, which therefore are names of none here.
+_SEVERAL = {
+    "fp8 float8 f8": "float8_e4m3fn, float8_e5m2 or hifloat8",
+    "e4m3": "float8_e4m3fn (torch, OCP), float8_e4m3 (with Inf) or float8_e4m3fnuz",
+    "e5m2": "float8_e5m2 or float8_e5m2fnuz",
+    "fp6 float6 f6": "float6_e3m2fn or float6_e2m3fn",
+    "fp4 float4": "float4_e2m1fn or float4_e1m2fn, or in blocks mxfp4 or nvfp4",
+}
 _P3109 = re.compile(r"p3109_k(\d{1,3})p(\d{1,3})([su])([ef])")
 _PREFIXES = ("torch.", "numpy.", "np.", "ml_dtypes.", "en_dtypes.", "ascendc::", "pypto.", "tensorproto.", "bittrue.")
 
@@ -238,10 +246,9 @@ def format(name: object) -> Format:
         return p3109(int(bits), int(precision), sign == "s", domain == "e")
     if found is None:
         shown = name if isinstance(name, str) else repr(name)
-        raise ValueError(
-            f"format {shown!r} is not known{suggestion(key or '', map(str.lower, _names()))} "
-            "(bittrue.formats() or 'bittrue formats' lists them)"
-        )
+        several = next((formats for names, formats in _SEVERAL.items() if key in names.split()), None)
+        meant = f"; name one: {several}" if several else suggestion(key or "", map(str.lower, _names()))
+        raise ValueError(f"format {shown!r} is not known{meant} (bittrue.formats() or 'bittrue formats' lists them)")
     return found
 
 

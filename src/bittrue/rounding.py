@@ -61,6 +61,24 @@ class Negative(str, enum.Enum):
 
 _E = TypeVar("_E", bound=enum.Enum)
 
+#: What others call the rounding modes: IEEE 754, RISC-V, CUDA, Ascend C, AIE API, Python.
+_ELSEWHERE = {
+    "nearest_even": "rne rn half_even round_half_even conv_even roundtiestoeven rint cast_rint",
+    "nearest_away": "rna rmm half_away half_up round_half_up roundtiestoaway cast_round symmetric_inf",
+    "nearest_zero": "half_down round_half_down symmetric_zero",
+    "nearest_up": "positive_inf",
+    "nearest_down": "negative_inf",
+    "nearest_odd": "conv_odd",
+    "floor": "rdn rd rm roundtowardnegative cast_floor",
+    "ceil": "rup ru rp ceiling roundtowardpositive cast_ceil",
+    "trunc": "rtz rz truncate toward_zero roundtowardzero cast_trunc symmetric_floor",
+    "away": "raz away_from_zero symmetric_ceil",
+    "odd": "rto to_odd von_neumann cast_odd",
+    "stochastic": "sr",
+    "hybrid": "cast_hybrid",
+}
+_SYNONYMS = {synonym: name for name, synonyms in _ELSEWHERE.items() for synonym in synonyms.split()}
+
 
 def member(kind: type[_E], value: object, argument: str) -> _E:
     """Return the member of `kind` that `value` names, or raise a `ValueError` that lists what is allowed."""
@@ -69,9 +87,9 @@ def member(kind: type[_E], value: object, argument: str) -> _E:
     names = [str(m.value) for m in kind]
     if isinstance(value, str) and value.lower() in names:
         return kind(value.lower())
-    raise ValueError(
-        f"{argument}={value!r} is not one of the {argument} rules{suggestion(value, names)} ({', '.join(names)})"
-    )
+    known = _SYNONYMS.get(value.lower()) if kind is Rounding and isinstance(value, str) else None
+    meant = f"; did you mean {known!r}?" if known else suggestion(value, names)
+    raise ValueError(f"{argument}={value!r} is not one of the {argument} rules{meant} ({', '.join(names)})")
 
 
 def suggestion(value: object, names: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import output
+from ..arguments import finish, output
 from ..array import Array
 from ..chunks import in_chunks
 from ..formats import Format, format
@@ -151,8 +151,9 @@ def fixpipe(
         return Array._wrap(codes if out is None else out, target)
     blocks = nd_to_nz(codes, None)
     if out is not None:
-        np.copyto(output(out, blocks.shape, target.storage, target, values), blocks)
-        blocks = out
+        result = output(out, blocks.shape, target.storage, target, values)
+        np.copyto(result, blocks)
+        blocks = finish(result, out, values)
     return Array._wrap(blocks, target)
 
 
