@@ -135,25 +135,33 @@ def test_convert(run, tmp_path: Path, name: str, options: list[str], rule: dict)
     assert f"to {fmt.name}" in text
 
 
-def test_blocks_that_are_copied_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_convert_out_of_blocks(run, fails, tmp_path: Path) -> None:
     own = SharedExponentFormat("own", block_size=16, mantissa_bits=5)
-    bt.save(tmp_path / "a.safetensors", {"a": bt.array(X, "mxfp4"), "b": bt.array(X, own), "c": X})
-    arguments = [str(tmp_path / "a.safetensors"), "--to", "half", "-o", str(tmp_path / "b.safetensors")]
-    assert main(["convert", *arguments]) == 0
-    out, err = capsys.readouterr()
-    assert "1 tensor to float16, 2 copied unchanged in " in out
-    assert err.startswith("warning: a and 1 more are in blocks and copied unchanged;") and err.count("\n") == 1
+    source, target = tmp_path / "a.safetensors", tmp_path / "b.safetensors"
+    tensors = {"a": bt.array(X, "mxfp4"), "b": bt.array(X, own, axis=0), "c": X}
+    bt.save(source, tensors)
+    assert "3 tensors to float32 in " in run("convert", source, "--to", "float32", "-o", target)
+    for name, stored in bt.load(target).items():
+        assert (np.asarray(stored) == np.asarray(tensors[name])).all()
+    text = run("convert", source, "--to", "mxfp4", "-o", target, "--force")
+    assert "2 tensors to mxfp4, 1 copied unchanged in " in text
+    assert bt.load(target)["b"].axis == 0
+    report = json.loads(run("convert", source, "--to", "half", "-o", target, "--force", "--exclude", "b", "--json"))
+    assert sorted((t["name"], t["source"], t["target"]) for t in report["tensors"]) == [
+        ("a", "mxfp4", "float16"), ("b", "own", "own"), ("c", "float32", "float16")
+    ]
+    error = fails("convert", source, "--to", "half", "-o", target, "--force", "--target", "ascend:950")
+    assert "no product casts the block format mxfp4; leave --target out, or its tensors by --exclude" in error
 
 
 def test_convert_in_pieces_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bittrue import convert
     from bittrue.convert import work
 
     x = np.random.default_rng(2).standard_normal((100, 512)).astype(np.float32)
     bt.save(tmp_path / "a.npy", x)
     monkeypatch.setattr(work, "_CHUNK", 1 << 12)
     monkeypatch.setattr(work, "_PIECE", 1 << 9)
-    convert.convert(tmp_path / "a.npy", tmp_path / "b.npy", "mx6", threads=3)
+    bt.convert(tmp_path / "a.npy", tmp_path / "b.npy", "mx6", threads=3)
     assert bt.load(tmp_path / "b.npy").tobytes() == bt.encode(x, "mx6").tobytes()
 
 

@@ -17,6 +17,7 @@ import pytest
 
 import bittrue as bt
 from bittrue import Array, Rounding, Rule, exact
+from bittrue.cluster import Place
 from bittrue.convert import TensorReport, overflow_limits
 from bittrue.convert import convert as convert_file
 from bittrue.files import ExistingFileError, FileError, load, open_tensors, save
@@ -394,7 +395,7 @@ def test_rules_and_axes_that_are_none(tmp_path: Path) -> None:
     save(tmp_path / "in.npy", weights())
     with pytest.raises(TypeError, match=r"rule='floor' must be a bittrue\.Rule"):
         convert_file(tmp_path / "in.npy", tmp_path / "out.npy", "int8", rule="floor")  # type: ignore[arg-type]
-    for axis in (0.5, "0", None):
+    for axis in (0.5, "0", True):
         with pytest.raises(ValueError, match=r"axis=.* must be an integer"):
             convert_file(tmp_path / "in.npy", tmp_path / "out.npy", "mx9", axis=axis)  # type: ignore[arg-type]
 
@@ -415,6 +416,145 @@ def test_a_full_disk_is_a_clear_error(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
     assert "out.npy: no space left to write it" in done.stdout
     assert [p.name for p in tmp_path.iterdir()] == ["in.npy"]
+
+
+# --- sources in blocks ------------------------------------------------------------------------------------------------
+
+SHAPES = [((500,), 0), ((9, 33), 1), ((9, 33), 0), ((4, 96), -1), ((3, 50, 5), 1), ((3, 64, 2), 0), ((2, 40, 1), 1)]
+
+
+def random_blocks(fmt: bt.BlockFormat, shape: tuple[int, ...], axis: int, seed: int = 0) -> bt.BlockArray:
+    """Blocks of any codes, among them the largest exponents, NaN blocks and the lowest code, but no reserved ones."""
+    rng = np.random.default_rng(seed)
+    image = bt.encode(np.zeros(shape, np.float32), fmt, axis=axis).shape
+    data = rng.integers(0, 256, image, np.uint8)
+    heads = data.reshape(-1, fmt.block_bytes)[:, 0]
+    heads[:] = rng.integers(100, 140, heads.size)
+    heads[rng.random(heads.size) < 0.2] = 254
+    if fmt.name == "nvfp4":
+        heads &= 0x7F  # with a sign they would be reserved
+    elif fmt.has_nan:
+        heads[0] = 255
+    return bt.BlockArray(data, fmt, shape, axis)
+
+
+def exactly(a: bt.BlockArray) -> np.ndarray:
+    """Return the values as the decoder gives them for the whole array, in float64."""
+    keep = tuple(slice(n) for n in a.shape)
+    return bt.decode(a.codes, a.format, np.float64, axis=a.axis)[keep]
+
+
+@pytest.mark.parametrize(
+    ("source", "shape", "axis"),
+    [(f, *SHAPES[i % len(SHAPES)]) for i, f in enumerate(bt.formats("block"))]
+    + [(bt.format("mxfp4"), *each) for each in SHAPES],
+    ids=str,
+)
+def test_blocks_become_values_with_one_rounding(
+    tmp_path: Path, source: bt.BlockFormat, shape: tuple[int, ...], axis: int
+) -> None:
+    a = random_blocks(source, shape, axis)
+    values = exactly(a)
+    save(tmp_path / "in.safetensors", {"w": a})
+    for target in ("float32", "bfloat16", "float4_e2m1fn"):
+        report = one(convert_file(tmp_path / "in.safetensors", tmp_path / "out.safetensors", target, force=True))
+        out, f = load(tmp_path / "out.safetensors")["w"], bt.format(target)
+        assert out.shape == shape and codes(out).ravel().tolist() == [
+            exact.encode(v, f, Rule()) for v in values.ravel().tolist()
+        ]
+        y = np.array([float(exact.decode(c, f)) for c in codes(out).ravel().tolist()]).reshape(shape)
+        figures = report.sqnr_db, report.max_abs_error, report.max_rel_error
+        assert figures == pytest.approx(expected_figures(values, y), rel=1e-9, abs=1e-9)
+        beyond = np.array([math.isfinite(v) and overflows(v, f, Rule()) for v in values.ravel().tolist()])
+        lost = (y == 0) & (values != 0) & np.isfinite(values) & ~beyond.reshape(shape)
+        counts = int(beyond.sum()), int(lost.sum()), int(np.isnan(values).sum()), int(np.isinf(values).sum())
+        assert (report.overflowed, report.flushed_to_zero, report.nan, report.infinite) == counts
+        assert (report.converted, report.source, report.bytes_before) == (True, source.name, a.nbytes)
+
+
+@pytest.mark.parametrize(("shape", "axis"), SHAPES, ids=str)
+@pytest.mark.parametrize("source", ["mx9", "mxfp4", "nvfp4"])
+@pytest.mark.parametrize("target", ["mx6", "mxfp8_e4m3"])
+def test_blocks_become_blocks_along_their_axis(
+    tmp_path: Path, source: str, target: str, shape: tuple[int, ...], axis: int
+) -> None:
+    x = np.nan_to_num(weights(3, 750), posinf=1, neginf=1).reshape(-1)[: math.prod(shape)].reshape(shape)
+    a = bt.array(x, source, axis=axis)
+    values = exactly(a)
+    save(tmp_path / "in.npz", {"w": a})
+    for wanted in (None, 0):
+        report = one(convert_file(tmp_path / "in.npz", tmp_path / "out.npz", target, axis=wanted, force=True))
+        out = load(tmp_path / "out.npz")["w"]
+        along = a.axis if wanted is None else wanted
+        assert (out.format.name, out.shape, out.axis) == (target, shape, along)
+        assert out.tobytes() == bt.encode(values, target, axis=along).tobytes()
+        sqnr, largest, _ = expected_figures(values, exactly(out))
+        assert (report.sqnr_db, report.max_abs_error) == (pytest.approx(sqnr), pytest.approx(largest))
+
+
+def test_values_beyond_float32_are_rounded_from_what_they_are(tmp_path: Path) -> None:
+    """The lowest code of MXINT8 under the largest scale is -2**128; of MXFP4, 6 * 2**127."""
+    lowest = bt.BlockArray(np.uint8([254] + [0x80] * 32), "mxint8")
+    largest = bt.BlockArray(np.uint8([254] + [0x77] * 16), "mxfp4")
+    save(tmp_path / "in.npz", {"a": lowest, "b": largest})
+    convert_file(tmp_path / "in.npz", tmp_path / "out.npz", "float64")
+    out = load(tmp_path / "out.npz")
+    assert (np.asarray(out["a"]) == -(2.0**128)).all() and (np.asarray(out["b"]) == 6 * 2.0**127).all()
+    reports = convert_file(tmp_path / "in.npz", tmp_path / "out.npz", "float32", force=True)
+    assert [(r.overflowed, r.infinite) for r in reports] == [(32, 0), (32, 0)]
+    assert (np.asarray(load(tmp_path / "out.npz")["a"]) == -np.finfo(np.float32).max).all()
+
+
+def test_blocks_of_the_format_are_copied(tmp_path: Path) -> None:
+    arrays = {"same": random_blocks(bt.format("mx9"), (4, 40), 1), "plain": np.ones((4, 40), np.float32)}
+    arrays["along"] = bt.array(arrays["plain"], "mx9", axis=0)
+    save(tmp_path / "in.npz", arrays)
+    for axis, copied in ((None, {"same", "along"}), (1, {"same"}), (-2, {"along"}), (2, {"same", "along", "plain"})):
+        reports = convert_file(tmp_path / "in.npz", tmp_path / "out.npz", "mx9", axis=axis, force=True)
+        assert {r.name for r in reports if not r.converted} == copied
+        assert load(tmp_path / "out.npz")["same"].tobytes() == arrays["same"].tobytes() or axis == -2
+
+
+@pytest.mark.parametrize("rule", [Rule("stochastic", seed=5), Rule(flush_inputs=True), Rule("floor", "infinity")])
+def test_rules_for_blocks(tmp_path: Path, rule: Rule) -> None:
+    """Blocks have no subnormal values: of `flush_inputs` nothing is left to do."""
+    a = random_blocks(bt.format("mxint8"), (3, 70, 5), 1)
+    a.codes.reshape(-1, 33)[::3, 0] = 0  # far below float32's normal values
+    save(tmp_path / "in.npz", {"w": a})
+    convert_file(tmp_path / "in.npz", tmp_path / "out.npz", "float32", rule=rule, threads=3)
+    values = exactly(a)
+    wanted = bt.encode(values, "float32", rule=rule)
+    assert (load(tmp_path / "out.npz")["w"].codes == wanted).all()
+
+
+def test_reserved_codes_in_blocks_name_the_tensor(tmp_path: Path) -> None:
+    data = np.zeros((20, 9), np.uint8)
+    data[17, 0] = 0x81
+    save(tmp_path / "in.npz", {"bad": bt.BlockArray(data, "nvfp4")})
+    for target in ("float32", "mx9"):
+        for axis in (None, 0):
+            with pytest.raises(ValueError, match=r"tensor 'bad', from element \d+: .*scale"):
+                convert_file(tmp_path / "in.npz", tmp_path / "out.npz", target, axis=axis)
+    assert [p.name for p in tmp_path.iterdir()] == ["in.npz"]
+
+
+@pytest.mark.parametrize(("shape", "axis"), SHAPES, ids=str)
+@pytest.mark.parametrize("target", ["float4_e2m1fn", "mxfp8_e4m3"])
+def test_parts_for_workers_are_the_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str, shape: tuple[int, ...], axis: int
+) -> None:
+    monkeypatch.setattr(WORK, "_PART", 256)
+    a = random_blocks(bt.format("nvfp4"), (4 * shape[0], *shape[1:]), axis)
+    save(tmp_path / "in.npy", a)
+    convert_file(tmp_path / "in.npy", tmp_path / "out.npy", target)
+    place, f = Place.of(str(tmp_path / "in.npy")), bt.format(target)
+    conversion = WORK.Conversion(f, f.rule if isinstance(f, bt.BlockFormat) else Rule())
+    with place.open() as reader:
+        parts = conversion.parts(reader["in"])
+    made = [WORK.convert_part(place, "in", conversion, *part) for part in parts]
+    assert sum(piece.elements for piece in made) == a.size and (len(parts) > 1 or axis == 0 or a.size < 600)
+    image = b"".join(image.tobytes() for piece in made for image in piece.images)
+    assert image == load(tmp_path / "out.npy").tobytes()
 
 
 # --- sharded checkpoints ----------------------------------------------------------------------------------------------
@@ -525,3 +665,25 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path, target: str) -> None
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
     small, large = map(float, done.stdout.split())
     assert large < 400 and large - small < 64
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc/self/status is Linux's")
+@pytest.mark.parametrize("target", ["bfloat16", "mx4"])
+def test_memory_does_not_grow_with_blocks(tmp_path: Path, target: str) -> None:
+    """16 million values in blocks along the middle axis cost little more memory than 2 million."""
+    code = f"""
+        import numpy as np, bittrue as bt
+        from bittrue.files import TensorInfo
+        peaks = []
+        for name, count in (("small", 1), ("large", 8)):
+            path, info = {str(tmp_path)!r} + "/" + name, TensorInfo("w", bt.format("mxfp4"), (count, 1000, 2048), 1)
+            with bt.Writer(path + ".npy", [info]) as writer:
+                for _ in range(count):
+                    writer.write("w", np.full((2048, 32 * 17), 127, np.uint8))
+            bt.convert(path + ".npy", path + "-out.npy", {target!r}, threads=2)
+            peaks += [int(line.split()[1]) / 1024 for line in open("/proc/self/status") if "VmHWM" in line]
+        print(*peaks)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
+    small, large = map(float, done.stdout.split())
+    assert large < 400 and large - small < 32

@@ -38,7 +38,7 @@ bt.encode(np.ones(9, np.float32), 'float8_e4m3fn')
 import tempfile
 with tempfile.TemporaryDirectory() as folder:
     bt.save(folder + '/a.npz', {{'w': np.ones(100, np.float32)}})
-    bittrue.convert.convert(folder + '/a.npz', folder + '/b.npz', 'float8_e4m3fn', threads=1)
+    bt.convert(folder + '/a.npz', folder + '/b.npz', 'float8_e4m3fn', threads=1)
 for line in sys.stdin:
     child = os.fork()
     if child == 0:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .blocks import BlockArray
     from .codec import decode, encode, quantize
     from .comparison import compare
+    from .convert import convert
     from .diagnosis import diagnose
     from .files import FileError, Writer, load, open_tensors, save
     from .operations import (
@@ -76,11 +77,12 @@ _LAZY: dict[str, str] = {
     ),
     **dict.fromkeys(("sum", "mean", "dot"), "reduce"),
     "compare": "comparison",
+    "convert": "convert",
     "diagnose": "diagnosis",
     "study": "studying",
 }
 _ROOMS = (
-    *"aie ascend blocks comparison convert diagnosis exact exact_blocks operations packing reduce".split(),
+    *"aie ascend blocks comparison diagnosis exact exact_blocks operations packing reduce".split(),
 )
 
 __all__ = [

@@ -225,7 +225,12 @@ def convert(
         str | None, typer.Option("--shape", help="Shape of a raw IN, as 64,128.", metavar="SIZES")
     ] = None,
     axis: Annotated[
-        int | None, typer.Option("--axis", help="Block formats: along which the blocks lie; default -1.", metavar="N")
+        int | None,
+        typer.Option(
+            "--axis",
+            help="Block formats: along which the blocks lie; default: as those of IN, or -1.",
+            metavar="N",
+        ),
     ] = None,
     convention: Annotated[
         str | None,

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..convert import TensorReport
 from ..convert import convert as run_convert
-from ..files import INDEX_SUFFIX, RAW_SUFFIXES, open_tensors
+from ..files import INDEX_SUFFIX, RAW_SUFFIXES
 from ..formats import Format, format
 from ..kinds.block import BlockFormat, BlockRule
 from ..rounding import Rule
@@ -79,7 +79,7 @@ def convert(
             progress=bar.show,
             source_format=source_format,
             source_shape=shape,
-            axis=-1 if axis is None else axis,
+            axis=axis,
             scheduler=scheduler,
         )
     seconds = time.perf_counter() - started
@@ -105,23 +105,7 @@ def convert(
     left_out = [r for r in reports if r.skipped]
     for r in left_out:
         print(f"warning: {r.name}: dtype {r.source!r} is not known; left out of {target}", file=sys.stderr)
-    blocks = _copied_blocks(reports, source, source_format, shape)
-    if blocks:
-        what = f"{blocks[0]} is" if len(blocks) == 1 else f"{blocks[0]} and {len(blocks) - 1} more are"
-        print(f"warning: {what} in blocks and copied unchanged; bittrue.load and numpy.asarray give the values",
-              file=sys.stderr)
     return not left_out
-
-
-def _copied_blocks(
-    reports: Sequence[TensorReport], source: str, fmt: str | None, shape: tuple[int, ...] | None
-) -> list[str]:
-    """Return the names of tensors that were copied because they are in a block format."""
-    copied = [r.name for r in reports if not r.converted and not r.skipped]
-    if not copied:
-        return []
-    with open_tensors(source, format=fmt, shape=shape) as reader:
-        return [name for name in copied if reader[name].format.kind == "block"]
 
 
 def default_output(source: str, f: Format) -> str:

@@ -10,6 +10,7 @@ from ..convert import chosen_tensors
 from ..files import open_tensors
 from ..formats import format
 from ..inspection.casts import SEMANTICS, effect_text
+from ..kinds.block import BlockFormat
 from ..rounding import Rule
 from .output import console, print_json, table
 
@@ -94,6 +95,11 @@ def file_rule(
     with open_tensors(source, format=source_format, shape=source_shape, lenient=True) as reader:
         chosen = chosen_tensors(reader, include or None, exclude or None)
         sources = dict.fromkeys(info.format for info in reader.tensors.values() if info.name in chosen)
+    blocks = sorted(f.name for f in sources if isinstance(f, BlockFormat))
+    if blocks:
+        raise ValueError(
+            f"{source}: no product casts the block format {blocks[0]}; leave --target out, or its tensors by --exclude"
+        )
     asked = "CAST_NONE" if mode is None else mode
     casts = [ascend.cast_rule(f, format(name), asked, product, saturation) for f in sources]
     if not casts:

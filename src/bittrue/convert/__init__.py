@@ -59,13 +59,13 @@ def convert(
     progress: Progress | None = None,
     source_format: Format | str | None = None,
     source_shape: tuple[int, ...] | None = None,
-    axis: int = -1,
+    axis: int | None = None,
     scheduler: Any = None,
 ) -> list[TensorReport]:
-    """Convert the floating tensors of a file; copy the others as they are.
+    """Convert the floating tensors of a file, those in blocks too; copy the others as they are.
 
-    Memory use does not depend on the size of the file (except for .npy members in Fortran order). The output appears
-    complete or not at all.
+    Every value is rounded once, from its exact value. Memory use does not depend on the size of the file (except for
+    .npy members in Fortran order, and what `axis` says). The output appears complete or not at all.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def convert(
         if need be) or the path of the new index: the shards keep their names and get theirs only when all are
         complete, the index last. With the suffix .safetensors or .npz a sharded checkpoint becomes one file.
     format : Format or name
-        What floating tensors become.
+        What floating tensors become. Those that are in blocks of this format along the same axis are copied.
     rule : Rule, optional
         Rounding, overflow and NaN; default nearest even and saturation. For block formats a `BlockRule`.
     include, exclude : str or iterable of str, optional
@@ -91,9 +91,12 @@ def convert(
         elements to do, both counted over the whole file.
     source_format, source_shape
         Of a .bin or .raw source (see `bittrue.load`).
-    axis : int
-        Block formats: along which the blocks lie. A tensor that does not have this axis is copied; one whose blocks
-        are not one run of memory (another axis than the last, or a last block to be filled) is held in memory whole.
+    axis : int, optional
+        Block formats: along which the blocks lie; default: for tensors in blocks as theirs do, for others the last. A
+        tensor that does not have this axis is copied; one whose blocks are not one run of memory (another axis than
+        the last, or a last block to be filled; of a tensor in blocks, another axis than theirs) is held in memory
+        whole. Blocks that become a plain format along another axis than the last: their bytes are held in memory for
+        each index of the axes before, their values are not.
     scheduler : str or distributed.Client, optional
         "tcp://host:port" of a dask.distributed scheduler: its workers convert, part by part, and this process writes
         the same bytes as without it. They read the source under the same path. What a lost worker had is done again.
@@ -122,24 +125,32 @@ def convert(
     ...     reports = convert(folder + "/a.safetensors", folder + "/b.safetensors", "float8_e4m3fn")
     >>> [(r.name, r.target, r.bytes_after, r.overflowed) for r in reports]
     [('steps', 'int64', 8, None), ('w', 'float8_e4m3fn', 2, 1)]
+
+    Blocks into values, which are the blocks' own:
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     bt.save(folder + "/a.npy", bt.array(np.float32([0.3, 1000, -5]), "mxfp4"))
+    ...     reports = convert(folder + "/a.npy", folder + "/b.npy", "float32")
+    ...     bt.load(folder + "/b.npy"), reports[0].sqnr_db
+    (Array([  0., 768.,  -0.], shape=(3,), format=float32), inf)
     """
     fmt = _format(format)
     rule = _rule(fmt, rule)
-    if isinstance(axis, bool) or not isinstance(axis, (int, np.integer)):
-        raise ValueError(f"axis={axis!r} must be an integer")
+    if isinstance(axis, bool) or not isinstance(axis, (int, np.integer, type(None))):
+        raise ValueError(f"axis={axis!r} must be an integer, or None")
     if fmt.kind == "complex":
         raise ValueError(f"format={fmt.name!r}: real tensors do not become complex ones")
     with ExitStack() as stack:
         reader = stack.enter_context(open_tensors(source, format=source_format, shape=source_shape, lenient=True))
+        conversion = Conversion(fmt, rule, axis)
         chosen = chosen_tensors(reader, include, exclude)
-        if isinstance(fmt, BlockFormat):
-            chosen = frozenset(name for name in chosen if -len(reader[name].shape) <= axis < len(reader[name].shape))
+        chosen = frozenset(name for name in chosen if conversion.changes(reader[name]))
         total = sum(info.elements for info in reader.tensors.values())
         if scheduler is not None and threads is not None:
             raise ValueError(f"threads={threads!r} has no meaning with a scheduler: its workers have theirs")
         cluster = None if scheduler is None else stack.enter_context(Cluster(scheduler))
         about = (source_format, source_shape)
-        engine = stack.enter_context(_Engine(Conversion(fmt, rule, axis), threads, progress, total, cluster, about))
+        engine = stack.enter_context(_Engine(conversion, threads, progress, total, cluster, about))
         folder = os.fspath(target)
         if isinstance(reader, ShardedReader) and not folder.lower().endswith((".safetensors", ".npz")):
             _convert_shards(engine, reader, folder, chosen, force)
@@ -171,8 +182,9 @@ def _rule(fmt: Format, rule: Rule | BlockRule | None) -> Rule | BlockRule:
 def chosen_tensors(
     reader: Reader, include: str | Iterable[str] | None, exclude: str | Iterable[str] | None
 ) -> frozenset[str]:
-    """Return the names of the tensors to convert: floating ones that the patterns choose."""
-    chosen = {info.name for info in reader.tensors.values() if isinstance(info.format, (FloatFormat, TaperedFormat))}
+    """Return the names of the tensors to convert: floating ones, in blocks or not, that the patterns choose."""
+    floating = (FloatFormat, TaperedFormat, BlockFormat)
+    chosen = {info.name for info in reader.tensors.values() if isinstance(info.format, floating)}
     names = [*reader.names, *reader.unsupported]
     if include is not None:
         chosen &= matching(names, include, "include", reader.path)

@@ -25,7 +25,9 @@ def fits_float32(fmt: Format) -> bool:
     if isinstance(fmt, FloatFormat) and fmt.mantissa_bits > 23:
         return False
     least = Fraction(1, 1 << 149)
-    return isinstance(fmt, BoolFormat) or (fmt.max <= _FLOAT32.max and fmt.min_subnormal >= least)
+    if isinstance(fmt, BoolFormat):
+        return True
+    return fmt.max <= _FLOAT32.max and -fmt.min <= _FLOAT32.max and fmt.min_subnormal >= least
 
 
 def ceiling(value: Fraction | float, dtype: np.dtype[Any]) -> Any:

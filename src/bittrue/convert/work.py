@@ -19,6 +19,7 @@ from ..files.base import to_image
 from ..formats import Format
 from ..kinds.block import BlockFormat, BlockRule
 from ..rounding import Rounding, Rule
+from .blocks import Cut, Run
 from .limits import ceiling, fits_float32, overflow_limits
 
 __all__ = ["Conversion", "Piece", "convert_part", "pieces"]
@@ -54,33 +55,62 @@ class Conversion:
     ----------
     format : Format
     rule : Rule or BlockRule
-    axis : int
-        Block formats: along which the blocks lie.
+    axis : int or None
+        Block formats: along which the blocks lie; None: as those of a source in blocks, else the last.
     """
 
     format: Format
     rule: Rule | BlockRule
-    axis: int = -1
+    axis: int | None = None
 
     def target(self, info: TensorInfo) -> TensorInfo:
         """Return what a tensor becomes."""
-        return TensorInfo(info.name, self.format, info.shape, self.axis if self._blocks else None)
+        return TensorInfo(info.name, self.format, info.shape, self.axis_of(info) if self._blocks else None)
+
+    def changes(self, info: TensorInfo) -> bool:
+        """Whether a floating tensor is converted, not copied: it has the axis for blocks, and is not there already."""
+        if not isinstance(self.format, BlockFormat):
+            return True
+        axis, count = self.axis_of(info), len(info.shape)
+        if not -count <= axis < count:
+            return False
+        return not (info.format == self.format and info.axis == axis % count)
 
     @property
     def _blocks(self) -> bool:
         return isinstance(self.format, BlockFormat)
 
+    def axis_of(self, info: TensorInfo) -> int:
+        """Return the axis along which the blocks of the result lie, where it has any."""
+        if self.axis is not None:
+            return self.axis
+        return -1 if info.axis is None else info.axis
+
     def whole(self, info: TensorInfo) -> bool:
-        """Whether a tensor cannot be cut: its blocks are not one run of memory."""
+        """Whether a tensor cannot be cut: the blocks of the result are not one run of memory of the source."""
         if not isinstance(self.format, BlockFormat):
             return False
-        last = self.axis % len(info.shape) == len(info.shape) - 1
-        return not last or info.shape[-1] % self.format.block_size != 0
+        axis = self.axis_of(info) % len(info.shape)
+        if info.axis is not None:
+            return axis != info.axis
+        return axis != len(info.shape) - 1 or info.shape[-1] % self.format.block_size != 0
+
+    def cut(self, info: TensorInfo) -> Cut | None:
+        """Return how a source in blocks is cut; None for others, and for those that cannot be."""
+        if not isinstance(info.format, BlockFormat) or self.whole(info):
+            return None
+        unit = info.format.block_size
+        if isinstance(self.format, BlockFormat):
+            unit = max(unit, self.format.block_size)  # both are powers of two
+        return Cut(info, unit, self._blocks, _CHUNK, _PIECE)
 
     def parts(self, info: TensorInfo) -> list[tuple[int, int]]:
         """Return the first element and the one after the last of each part for a worker."""
         if self.whole(info):
             return [(0, info.elements)]
+        cut = self.cut(info)
+        if cut is not None:
+            return cut.parts(_PART)
         return [(start, min(start + _PART, info.elements)) for start in range(0, info.elements, _PART)]
 
 
@@ -97,6 +127,9 @@ def pieces(
     Without a pool all is done by the calling thread. Errors name the tensor and the chunk.
     """
     info = reader[name]
+    cut = conversion.cut(info)
+    if cut is not None:
+        return _out_of_blocks(reader, info, conversion, cut, pool, start, info.elements if stop is None else stop)
     if isinstance(conversion.format, BlockFormat):
         return _in_blocks(reader, info, conversion, conversion.format, pool, start, stop)
     return _in_codes(reader, info, conversion, pool, start, stop)
@@ -148,16 +181,55 @@ def _in_blocks(
 ) -> Iterator[Piece]:
     """Convert into blocks: chunk by chunk where they are one run of memory, else the whole tensor at once."""
     whole = conversion.whole(info)
-    chunks = iter([reader.read(info.name).codes]) if whole else reader.chunks(info.name, _CHUNK, start, stop)
-    axis = conversion.axis % len(info.shape) if whole else -1
+    if whole:
+        chunks = iter(_done([partial(_whole_values, reader, info)], None, info.name, 0))
+    else:
+        chunks = (_values_of(codes, info.format) for codes in reader.chunks(info.name, _CHUNK, start, stop))
+    axis = conversion.axis_of(info) % len(info.shape) if whole else -1
     at = start
-    for codes in chunks:
-        values = _values_of(codes, info.format)
+    for values in chunks:
         parts = [values] if whole else [values[cut : cut + _PIECE] for cut in range(0, values.size, _PIECE)]
         jobs = [partial(_cast_blocks, part, fmt, conversion.rule, axis) for part in parts]
         done = _done(jobs, pool, info.name, at)
-        yield Piece(codes.size, [image for image, _ in done], [figures for _, figures in done])
-        at += codes.size
+        yield Piece(values.size, [image for image, _ in done], [figures for _, figures in done])
+        at += values.size
+
+
+def _out_of_blocks(
+    reader: Reader,
+    info: TensorInfo,
+    conversion: Conversion,
+    cut: Cut,
+    pool: ThreadPoolExecutor | None,
+    start: int,
+    stop: int,
+) -> Iterator[Piece]:
+    """Convert a source in blocks, run by run."""
+    fmt, rule = conversion.format, conversion.rule
+    at = start
+    if isinstance(fmt, BlockFormat):
+        for runs in cut.runs(reader, start, stop):
+            done = _done([partial(_cast_run, run, fmt, rule) for run in runs], pool, info.name, at)
+            count = sum(run.elements for run in runs)
+            yield Piece(count, [image for image, _ in done], [figures for _, figures in done])
+            at += count
+        return
+    assert isinstance(rule, Rule)
+    cast = _Cast(info.format, fmt, rule)
+    rest = np.empty(0, fmt.storage)  # codes that do not fill a byte yet
+    for runs in cut.runs(reader, start, stop):
+        out = np.empty(rest.size + sum(run.elements for run in runs), fmt.storage)
+        out[: rest.size] = rest
+        jobs, end = [], rest.size
+        for run in runs:
+            jobs.append(partial(cast.run, run, out[end : end + run.elements], at + end - rest.size))
+            end += run.elements
+        figures = _done(jobs, pool, info.name, at)
+        count = end - rest.size
+        at += count
+        full = end if at == stop else end // 8 * 8
+        rest = out[full:].copy()
+        yield Piece(count, [to_image(out[:full], fmt)], figures)
 
 
 def _done(jobs: Sequence[Callable[[], Any]], pool: ThreadPoolExecutor | None, name: str, at: int) -> list[Any]:
@@ -174,12 +246,29 @@ def _call(job: Callable[[], Any]) -> Any:
     return job()
 
 
+def _whole_values(reader: Reader, info: TensorInfo) -> Values:
+    """Return exact values of a whole tensor."""
+    if isinstance(info.format, BlockFormat):
+        return np.asarray(reader.read(info.name).decode(_exact_dtype(info.format)))
+    return _values_of(reader.read(info.name).codes, info.format)
+
+
 def _values_of(codes: Values, source: Format) -> Values:
     """Return exact values of a source's codes in an array of its own."""
     native = _NATIVE.get(source.name)
     if native is not None:
         return codes.view(native)
-    return np.asarray(decode(codes, source, np.float32 if fits_float32(source) else np.float64))
+    return np.asarray(decode(codes, source, _exact_dtype(source)))
+
+
+def _exact_dtype(source: Format) -> np.dtype[Any]:
+    return np.dtype(np.float32 if fits_float32(source) else np.float64)
+
+
+def _cast_run(run: Run, fmt: BlockFormat, rule: Rule | BlockRule) -> tuple[Values, Figures]:
+    """Return packed blocks of a run in the order of blocks, and the figures of the conversion."""
+    values = run.values(_exact_dtype(run.format)).reshape(-1, run.length)
+    return _cast_blocks(values, fmt, rule, -1)
 
 
 def _cast_blocks(
@@ -207,19 +296,21 @@ class _Cast:
 
         self._difference = difference
         self._source, self._target, self._rule = source, target, rule
+        # The casts flush what is subnormal in the dtype that they are given: in float64 no value of a small format is.
+        self._exact = np.dtype(np.float64) if rule.flush_inputs else _exact_dtype(source)
         self._dtype = np.dtype(np.float32 if fits_float32(source) and fits_float32(target) else np.float64)
         low, high = overflow_limits(target, rule, source)
         self._low, self._high = -ceiling(-low, self._dtype), ceiling(high, self._dtype)
         self._scratch = threading.local()
 
-    def run(self, data: Values, out: Values, start: int) -> Figures:
-        """Convert codes `data`, which begin at element `start` of the tensor, into codes `out`; return the figures."""
+    def run(self, data: Values | Run, out: Values, start: int) -> Figures:
+        """Convert codes or blocks, which begin at element `start` of the tensor, into `out`; return the figures."""
         values = self._values(data)
         random = None
         if self._rule.rounding is Rounding.stochastic:
             from ..kernels.stochastic import random_bits
 
-            random = np.empty(data.size, np.uint32)
+            random = np.empty(out.size, np.uint32)
             random_bits(np.uint64(self._rule.seed), start, random)
         encode(values, self._target, rule=self._rule, out=out, threads=1, random=random)
         after = self._buffer("after", self._dtype, out.size)
@@ -233,15 +324,16 @@ class _Cast:
         self._difference(before, after, self._low, self._high, sums, counts)
         return sums, counts
 
-    def _values(self, data: Values) -> Values:
+    def _values(self, data: Values | Run) -> Values:
         """Return the source's values, without rounding."""
+        if isinstance(data, Run):
+            return data.values(self._exact)  # blocks have no subnormals to flush
         native = _NATIVE.get(self._source.name)
         if native is not None:
             return data.view(native)
-        dtype = np.dtype(np.float32 if fits_float32(self._source) else np.float64)
-        values = self._buffer("values", dtype, data.size)
-        decode(data, self._source, dtype, out=values, threads=1)
-        if self._rule.flush_inputs:  # subnormals of the source are ordinary numbers of `dtype`
+        values = self._buffer("values", self._exact, data.size)
+        decode(data, self._source, self._exact, out=values, threads=1)
+        if self._rule.flush_inputs:  # subnormals of the source are ordinary numbers of this dtype
             values[np.abs(values) < float(self._source.min_normal)] *= 0
         return values
 

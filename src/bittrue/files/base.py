@@ -304,12 +304,22 @@ class Reader:
             self._end(info, stream)
         return data
 
-    def raw(self, name: str, size: int = 1 << 22) -> Iterator[Codes]:
-        """Yield a tensor's memory image in pieces of `size` bytes (a multiple of 16); each replaces the one before."""
+    def raw(self, name: str, size: int = 1 << 22, start: int = 0, stop: int | None = None) -> Iterator[Codes]:
+        """Yield a tensor's memory image in pieces of `size` bytes; each replaces the one before.
+
+        `start` and `stop` choose a part of the bytes. `size` and `start` are multiples of 16, but for block formats,
+        whose bytes may be cut anywhere.
+        """
         info = self[name]
-        if size <= 0 or size % 16:
-            raise ValueError(f"size={size!r} must be a positive multiple of 16 bytes")
-        return self._pieces(info, size)
+        step = 1 if isinstance(info.format, BlockFormat) else 16
+        last = info.nbytes if stop is None else stop
+        if size <= 0 or size % step:
+            raise ValueError(f"size={size!r} must be a positive multiple of {step} bytes")
+        if start % step or not 0 <= start <= last <= info.nbytes:
+            raise ValueError(
+                f"start={start!r}, stop={stop!r}: start must be a multiple of {step}, both from 0 to {info.nbytes}"
+            )
+        return self._pieces(info, size, start, last)
 
     def _pieces(self, info: TensorInfo, size: int, begin: int = 0, end: int | None = None) -> Iterator[Codes]:
         """Yield bytes `begin` to `end` of the memory image in pieces of `size`, all multiples of the item size."""
