@@ -676,3 +676,12 @@ def test_bad_input() -> None:
         bt.decode(np.zeros(18, np.float32), "mx9")
     with pytest.raises(OverflowError, match="top_bump"):
         bt.encode(np.full(8, 3.4028235e38, np.float32), "bfp16ebs8", rule=BlockRule(top_bump="raise"))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int16"])
+@pytest.mark.parametrize("name", ["mx9", "bfp16ebs8", "mxfp4", "nvfp4"])
+def test_nothing_stays_nothing(name, dtype):
+    for shape in ((0,), (0, 16), (3, 0)):
+        x = np.zeros(shape, dtype)
+        assert bt.quantize(x, name).shape == shape and bt.encode(x, name).size == 0
+    assert bt.decode(np.zeros(0, np.uint8), name, np.float64).shape == (0,)

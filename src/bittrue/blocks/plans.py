@@ -315,7 +315,7 @@ def take_apart(src: Array, fmt: BlockFormat, ordered: bool = False) -> tuple[Arr
     level2 = np.zeros(blocks * fmt.shift_bytes, np.uint8)
     kernels.unpack(flat, codes, heads, level2, _shape(fmt), _layout(fmt))
     if fmt.shift_bytes:
-        shifts = np.unpackbits(level2.reshape(blocks, -1), axis=1, bitorder="little").astype(np.int64)
+        shifts = np.unpackbits(level2.reshape(blocks, fmt.shift_bytes), axis=1, bitorder="little").astype(np.int64)
     else:
         shifts = np.zeros((blocks, 1), np.int64)
     return heads, shifts, codes.reshape(blocks, fmt.block_size)
