@@ -317,6 +317,11 @@ def test_chunks_and_pieces(tmp_path: Path, fmt: str, container: str) -> None:
             assert np.concatenate([codes.reshape(-1)[:0], *pieces]).tobytes() == codes.reshape(-1)[start:stop].tobytes()
         image = b"".join(part.tobytes() for part in reader.raw("x", 16))
         assert image == Array(codes, f).tobytes()
+        last = len(image)
+        for start, stop in ((0, last), (0, last // 2), (last // 16 * 16, last), (0, 0)):
+            assert b"".join(p.tobytes() for p in reader.raw("x", 16, start, stop)) == image[start:stop]
+        with pytest.raises(ValueError, match=rf"start=8, stop=None: start must be .* 16, both from 0 to {last}"):
+            reader.raw("x", 16, 8)
         turns = [reader.chunks("x", 16), reader.chunks("x", 16)]
         if container != ".npz":  # two at a time do not disturb each other
             for a, b in zip(*turns):

@@ -278,7 +278,7 @@ def _cast_blocks(
     from ..kernels.stats import difference
 
     data = encode(values, fmt, rule=rule, axis=axis, threads=1)
-    after = decode(data, fmt, np.float64, axis=axis, threads=1)
+    after = decode(data, fmt, _exact_dtype(fmt), axis=axis, threads=1).astype(np.float64, copy=False)
     keep = tuple(slice(n) for n in values.shape)
     with np.errstate(invalid="ignore"):  # signalling NaNs
         before = values.astype(np.float64)
