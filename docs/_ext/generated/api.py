@@ -10,6 +10,8 @@ from typing import Any
 
 from sphinx.ext.autodoc.mock import mock
 
+import bittrue
+
 __all__ = ["pages"]
 
 #: Rooms with a page, in the order of the contents. What the package itself exports is documented there alone.
@@ -66,7 +68,9 @@ def _page(room: str, seen: set[int]) -> str:
         else:
             named[kind].append(name)
     seen.update(id(getattr(module, name)) for name in module.__all__)
-    lines = [room, "=" * len(room), "", f".. automodule:: {room}", "", f".. currentmodule:: {room}", ""]
+    # A room of the name of a function of the package, bittrue.convert, leaves the name to the function.
+    index = ["   :no-index:"] if room.rpartition(".")[2] in bittrue.__all__ else []
+    lines = [room, "=" * len(room), "", f".. automodule:: {room}", *index, "", f".. currentmodule:: {room}", ""]
     if elsewhere:
         here = ", ".join(f":py:obj:`~bittrue.{name}`" for name in elsewhere)
         lines += [f"Described :doc:`elsewhere <bittrue>`: {here}.", ""]

@@ -122,7 +122,7 @@ def convert(
     >>> import tempfile, numpy as np, bittrue as bt
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     bt.save(folder + "/a.safetensors", {"w": np.float32([0.3, 1000]), "steps": np.int64([7])})
-    ...     reports = convert(folder + "/a.safetensors", folder + "/b.safetensors", "float8_e4m3fn")
+    ...     reports = bt.convert(folder + "/a.safetensors", folder + "/b.safetensors", "float8_e4m3fn")
     >>> [(r.name, r.target, r.bytes_after, r.overflowed) for r in reports]
     [('steps', 'int64', 8, None), ('w', 'float8_e4m3fn', 2, 1)]
 
@@ -130,7 +130,7 @@ def convert(
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     bt.save(folder + "/a.npy", bt.array(np.float32([0.3, 1000, -5]), "mxfp4"))
-    ...     reports = convert(folder + "/a.npy", folder + "/b.npy", "float32")
+    ...     reports = bt.convert(folder + "/a.npy", folder + "/b.npy", "float32")
     ...     bt.load(folder + "/b.npy"), reports[0].sqnr_db
     (Array([  0., 768.,  -0.], shape=(3,), format=float32), inf)
     """
