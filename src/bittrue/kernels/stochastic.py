@@ -50,14 +50,27 @@ def _bits(key: Any, index: Any) -> Any:
 
 
 @njit(nogil=True, error_model="numpy")
-def _round(significand: Any, shift: Any, random: Any) -> Any:
-    """``significand >> shift``, stochastically rounded; all in 64-bit lanes, any shift."""
-    near = min_(shift, 63)
-    rest = and_(significand, sub(shl(lit(significand, 1), near), 1))
-    up_to_32 = min_(shift, 32)
-    scaled = shl(rest, sub(lit(shift, 32), up_to_32))
-    scaled = lshr(scaled, min_(sub(shift, up_to_32), 63))
-    return add(lshr(significand, near), lshr(add(scaled, random), 32))
+def _round(significand: Any, shift: Any, random: Any, lanes: Any) -> Any:
+    """``significand >> shift``, stochastically rounded, for any shift and a significand below the top bit.
+
+    `lanes`: their width minus 1, a mask of the upper 32 bits, the width minus 32. The dropped part moves to the top of
+    the lanes, so that adding the random bits there carries out of them where the value goes up.
+    """
+    top, mask, place = lanes
+    near = min_(shift, top)
+    dropped = shl(shl(significand, 1), sub(top, near))  # in two steps: a shift by the whole width means nothing
+    dropped = and_(lshr(dropped, min_(sub(shift, near), top)), mask)
+    random = shl(random, place)
+    # The carry by its bits: comparing the sum with an addend becomes an instruction that LLVM has for scalars only.
+    carry = or_(and_(dropped, random), and_(or_(dropped, random), sub(sub(lit(random, 0), 1), add(dropped, random))))
+    return add(lshr(significand, near), lshr(carry, top))
+
+
+@njit(nogil=True, error_model="numpy")
+def _lanes(like: Any, width: Any) -> Any:
+    """What `_round` wants to know of lanes of `width` bits."""
+    place = sub(lit(like, width), 32)
+    return add(place, 31), shl(lit(like, 0xFFFFFFFF), place), place
 
 
 @kernel
@@ -86,7 +99,7 @@ def stochastic_parameters(
     daz: int = 0,
     max_rank_neg: int | None = None,
 ) -> np.ndarray:
-    """Return the parameter array (uint64) of `encode_stochastic`.
+    """Return the parameter array of `encode_stochastic`, in the type of its lanes: uint64 for float64, else uint32.
 
     Parameters
     ----------
@@ -99,7 +112,7 @@ def stochastic_parameters(
     flush_below, daz : int
         Ranks below the first become zero; 1: source subnormals count as zero.
     """
-    ones = (1 << 64) - 1
+    ones = (1 << max(width, 32)) - 1
     hidden = 1 << fraction_bits
     numbers = [
         fraction_bits,
@@ -119,7 +132,7 @@ def stochastic_parameters(
         max(flush_below, 1),
         hidden - 1 if daz else 0,
     ]
-    return np.array([number & ones for number in numbers], np.uint64)
+    return np.array([number & ones for number in numbers], np.uint64 if width == 64 else np.uint32)
 
 
 @njit(nogil=True, error_model="numpy")
@@ -136,8 +149,8 @@ def _look_up(src: Any, shift_table: Any, base_table: Any, p: Any, shift: Any, ba
     fraction_bits, magnitude_bits = p[0], p[3]
     for i in range(src.size):
         e = lshr(and_(lit(p[0], src[i]), magnitude_bits), fraction_bits)
-        shift[i] = shift_table[e]
-        base[i] = base_table[e]
+        shift[i] = lit(e, shift_table[e])
+        base[i] = lit(e, base_table[e])
 
 
 @njit(nogil=True, error_model="numpy")
@@ -147,10 +160,11 @@ def _ranks(src: Any, shift: Any, base: Any, r: Any, p: Any, ranks: Any) -> None:
     hidden, magnitude_bits, floor, tiny = p[1], p[3], p[14], p[15]
     fraction = sub(hidden, 1)
     zero = sub(hidden, hidden)
+    lanes = _lanes(hidden, p.itemsize * 8)
     for i in range(src.size):
         a = and_(lit(zero, src[i]), magnitude_bits)
         significand = or_(and_(a, fraction), select(lt(a, hidden), zero, hidden))
-        rank = add(_round(significand, lit(zero, shift[i]), lit(zero, r[i])), base[i])
+        rank = add(_round(significand, shift[i], lit(zero, r[i]), lanes), base[i])
         rank = select(gt(a, tiny), rank, zero)
         ranks[i] = select(lt(rank, floor), zero, rank)
 
@@ -199,10 +213,9 @@ def encode_stochastic(
     key = _finalise(add(seed, GOLDEN))
     largest = max_(parameters[4], parameters[5])
     r_block = np.empty(BLOCK, np.uint32)
-    shift_block = np.empty(BLOCK, np.int64)
-    base_block = np.empty(BLOCK, np.int64)
-    rank_block = np.empty(BLOCK, np.uint64)
-    code_block = np.empty(BLOCK, np.uint64)
+    lanes = parameters.dtype
+    shift_block, base_block = np.empty(BLOCK, lanes), np.empty(BLOCK, lanes)
+    rank_block, code_block = np.empty(BLOCK, lanes), np.empty(BLOCK, lanes)
     # table look-ups do not vectorise: each pass over a block is all arithmetic or all look-ups
     for first in range(0, src.size, BLOCK):
         part = src[first : first + BLOCK]
@@ -215,7 +228,7 @@ def encode_stochastic(
         _ranks(part, shift, base, r, parameters, ranks)
         if rank_to_code.size:
             for i in range(size):
-                codes[i] = rank_to_code[min_(ranks[i], largest)]
+                codes[i] = lit(largest, rank_to_code[min_(ranks[i], largest)])
         else:
             codes = ranks
         _finish(part, ranks, codes, parameters, dst[first : first + BLOCK])
@@ -247,6 +260,7 @@ def encode_int_stochastic(src: Any, dst: Any, parameters: Any, seed: Any, start:
     own = random.size == 0
     hidden = lshr(p[1], 1)
     at_unit = lshr(unit, p[0])
+    lanes = _lanes(zero, 64)
     for i in range(src.size):
         u = src[i]
         negative = gt(u, top)
@@ -256,7 +270,7 @@ def encode_int_stochastic(src: Any, dst: Any, parameters: Any, seed: Any, start:
         significand = or_(and_(u, sub(hidden, 1)), select(gt(e, 0), hidden, zero))
         left = sub(e, m)
         r = _bits(key, start + i) if own else lit(zero, random[i])
-        magnitude = _round(significand, sub(at_unit, m), r)
+        magnitude = _round(significand, sub(at_unit, m), r, lanes)
         magnitude = select(gt(a, tiny), magnitude, zero)
         magnitude = select(gt(left, left_limit), left_fill, shl(magnitude, min_(left, 63)))
         code = and_(select(negative, sub(zero, magnitude), magnitude), mask)
