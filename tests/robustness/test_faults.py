@@ -281,6 +281,7 @@ _SIGNALS = """
     from pathlib import Path
     from bittrue.cli import main
     out, number, trials, words = Path(sys.argv[1]), getattr(signal, sys.argv[2]), int(sys.argv[3]), sys.argv[4:]
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs begin with it ignored
 
     def state():
         files = sorted(p for p in out.rglob("*") if p.is_file()) if out.exists() else []
