@@ -11,6 +11,7 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import textwrap
@@ -376,6 +377,23 @@ def test_an_index_names_only_whole_shards(tmp_path: Path, name: str) -> None:
         assert code == -9 or (not hidden and parts != "shards")
         stopped += trials * (code != 0)
     assert stopped >= 6 and contents(index.parent) == before
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.bin"])
+def test_ctrl_c_while_the_temporary_file_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    def opened(*args: Any) -> Any:
+        file = open(*args)  # noqa: SIM115  # as the writer does
+        signal.raise_signal(signal.SIGINT)
+        return file
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    monkeypatch.setattr("bittrue.files.writer.open", opened, raising=False)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            bt.save(tmp_path / name, bt.array([1.0, 2.0], "hifloat8"))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert not list(tmp_path.iterdir())
 
 
 # --- rivals -----------------------------------------------------------------------------------------------------------

@@ -207,14 +207,17 @@ def _convert_shards(engine: _Engine, reader: ShardedReader, target: str, chosen:
             if os.path.exists(output) and os.path.samefile(output, shard):
                 raise FileError(f"{output}: is part of the source; a sharded checkpoint needs another folder to go to")
             AtomicFile(output, force).check()
-        # What is entered first gets its name last: the index names the shards only when all are there.
+        # What comes first gets its name last: the index names the shards only when all are there. Each is pushed before
+        # it is entered, so that no Ctrl-C in between leaves its temporary file.
         file = AtomicFile(index, force)
-        written = stack.enter_context(file)
+        stack.push(file)
+        written = file.__enter__()
         size = 0
         for shard, part in reader.shards.items():
             infos = [engine.target_info(info, chosen) for info in part.tensors.values()]
             writer = Writer(outputs[shard], infos, force=force, metadata=part.metadata)
-            engine.transfer(part, stack.enter_context(writer), chosen)
+            stack.push(writer)
+            engine.transfer(part, writer.__enter__(), chosen)
             writer.finish()
             size += sum(info.nbytes for info in infos)
         weights = {name: shard for shard, part in reader.shards.items() for name in part.tensors}

@@ -47,8 +47,12 @@ class AtomicFile:
 
     def __enter__(self) -> BinaryIO:
         self._check_names()
-        with explained(self.path):
-            self._file = open(self._temporary, "xb")
+        try:
+            with explained(self.path), uninterrupted():  # else Ctrl-C could come between the file and its name here
+                self._file = open(self._temporary, "xb")
+        except BaseException:
+            self._remove()
+            raise
         return self._file
 
     def check(self) -> None:
@@ -208,8 +212,8 @@ class Writer:
         return [info.name for info in self._sink.order]
 
     def __enter__(self) -> Self:
-        file = self._atomic.__enter__()
         try:
+            file = self._atomic.__enter__()
             with explained(self.path):
                 self._sink.start(file)
         except BaseException as error:
