@@ -290,6 +290,8 @@ def _last(at: FloatFormat, target: Format, rule: Rule) -> Plan:
     if isinstance(target, IntFormat):
         return _to_int(at, target, lenient)
     assert isinstance(target, (FloatFormat, TaperedFormat))
+    if rule.rounding is Rounding.stochastic and target == _F64:  # holds every value of `at`: nothing is rounded
+        rule, lenient = (replace(r, rounding=Rounding.trunc, seed=0) for r in (rule, lenient))
     if rule.rounding is Rounding.hybrid:
         assert isinstance(target, TaperedFormat)
         if at is _F16:

@@ -15,6 +15,7 @@ from .compiled import kernel
 from .ops import (
     add,
     and_,
+    ashr,
     eq,
     gt,
     lit,
@@ -144,17 +145,16 @@ def _hash(key: Any, start: Any, r: Any) -> None:
 
 
 @njit(nogil=True, error_model="numpy")
-def _look_up(src: Any, shift_table: Any, base_table: Any, p: Any, shift: Any, base: Any) -> None:
-    """Shift and base of each element of one block."""
+def _look_up(src: Any, table: Any, p: Any, found: Any) -> None:
+    """Shift and base of each element of one block, in one word."""
     fraction_bits, magnitude_bits = p[0], p[3]
     for i in range(src.size):
         e = lshr(and_(lit(p[0], src[i]), magnitude_bits), fraction_bits)
-        shift[i] = lit(e, shift_table[e])
-        base[i] = lit(e, base_table[e])
+        found[i] = table[e]
 
 
 @njit(nogil=True, error_model="numpy")
-def _ranks(src: Any, shift: Any, base: Any, r: Any, p: Any, ranks: Any) -> None:
+def _ranks(src: Any, found: Any, r: Any, p: Any, ranks: Any) -> None:
     """The rounded ranks of one block."""
     widest_vectors()
     hidden, magnitude_bits, floor, tiny = p[1], p[3], p[14], p[15]
@@ -164,7 +164,8 @@ def _ranks(src: Any, shift: Any, base: Any, r: Any, p: Any, ranks: Any) -> None:
     for i in range(src.size):
         a = and_(lit(zero, src[i]), magnitude_bits)
         significand = or_(and_(a, fraction), select(lt(a, hidden), zero, hidden))
-        rank = add(_round(significand, shift[i], lit(zero, r[i]), lanes), base[i])
+        shift, base = lit(zero, and_(found[i], 0xFFFFFFFF)), lit(zero, ashr(found[i], 32))
+        rank = add(_round(significand, shift, lit(zero, r[i]), lanes), base)
         rank = select(gt(a, tiny), rank, zero)
         ranks[i] = select(lt(rank, floor), zero, rank)
 
@@ -204,6 +205,7 @@ def encode_stochastic(
 
     A source of exponent field e has the rank ``base_table[e] + round(significand / 2**shift_table[e])`` (hidden bit
     included, subnormals without); both tables are int64 with one entry per exponent field, bases may be negative.
+    Ranks of the target are below 2**31: a format of 64 bits does not fit.
     `rank_to_code` (uint64) gives the magnitude code of every rank up to the largest; empty: the rank is the code.
 
     `src` is uint16, uint32 or uint64; `dst` holds the codes; `parameters` come from `stochastic_parameters`.  `random`
@@ -214,18 +216,20 @@ def encode_stochastic(
     largest = max_(parameters[4], parameters[5])
     r_block = np.empty(BLOCK, np.uint32)
     lanes = parameters.dtype
-    shift_block, base_block = np.empty(BLOCK, lanes), np.empty(BLOCK, lanes)
+    table, found_block = np.empty(shift_table.size, np.uint64), np.empty(BLOCK, np.uint64)
+    for e in range(shift_table.size):  # this large, a base lies beyond the range of all that rounds
+        table[e] = shl(lit(GOLDEN, min(base_table[e], 0x7FFFFFFF)), 32) | lit(GOLDEN, shift_table[e])
     rank_block, code_block = np.empty(BLOCK, lanes), np.empty(BLOCK, lanes)
     # table look-ups do not vectorise: each pass over a block is all arithmetic or all look-ups
     for first in range(0, src.size, BLOCK):
         part = src[first : first + BLOCK]
         size = part.size
         r = random[first : first + BLOCK] if random.size else r_block[:size]
-        shift, base, ranks, codes = shift_block[:size], base_block[:size], rank_block[:size], code_block[:size]
+        found, ranks, codes = found_block[:size], rank_block[:size], code_block[:size]
         if random.size == 0:
             _hash(key, start + first, r)
-        _look_up(part, shift_table, base_table, parameters, shift, base)
-        _ranks(part, shift, base, r, parameters, ranks)
+        _look_up(part, table, parameters, found)
+        _ranks(part, found, r, parameters, ranks)
         if rank_to_code.size:
             for i in range(size):
                 codes[i] = lit(largest, rank_to_code[min_(ranks[i], largest)])
