@@ -47,7 +47,11 @@ fuzz: $(VENV)/dev
 
 # The share of lines and branches that the tests run, and mutants of the specification that they let live. Hours.
 coverage: $(VENV)/proof
-	@$(PY) -m pytest -n $(WORKERS) --cov --cov-report=term --cov-report=html:build/coverage
+	@$(PY) -m coverage erase
+	@$(PY) -m coverage run -m pytest -n $(WORKERS)
+	@$(PY) -m coverage combine -q
+	@$(PY) -m coverage html -q -d build/coverage
+	@$(PY) -m coverage report
 
 mutation: $(VENV)/proof
 	@$(PY) -m mutmut run --max-children $(WORKERS)
