@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import output
+from ..arguments import finish, output
 from ..chunks import in_chunks
 from ..codes import value_dtype
 from ..formats import Format, IntFormat, format
@@ -106,14 +106,7 @@ def srs(
     memory = None if out is acc or isinstance(source, Wide) else source
     result = output(out, source.shape, value_dtype(target), None, memory)
     run(source, result, target, shift, state, threads)
-    return _delivered(result, out)
-
-
-def _delivered(result: Array, out: Array | None) -> Array:
-    if out is None or out is result:
-        return result
-    np.copyto(out, result)
-    return out
+    return finish(result, out, result)
 
 
 def run(source: Array | Wide, dst: Array, target: IntFormat, shift: int, state: State, threads: int | None = 1) -> None:
@@ -211,7 +204,7 @@ def ups(
     )
     src, dst = np.ascontiguousarray(source).reshape(-1), result.reshape(-1)
     in_chunks(lambda lo, hi: kernels.ups(src[lo:hi], dst[lo:hi], p) or 0, src.size, threads)
-    return _delivered(result, out)
+    return finish(result, out, result)
 
 
 _tag = tag

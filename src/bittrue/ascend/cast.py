@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import codec
-from ..arguments import NO_RANDOM, output
+from ..arguments import NO_RANDOM, finish, output
 from ..array import Array
 from ..chunks import run_plan
 from ..codes import ecosystem_dtype
@@ -135,9 +135,7 @@ def cast(
             NO_RANDOM,
             threads,
         )
-    if out is not None and codes is not out:
-        np.copyto(out, codes)
-        codes = out
+    codes = finish(codes, out, codes)
     result = Array._wrap(codes, fmt)
     return _number(result) if single else result
 

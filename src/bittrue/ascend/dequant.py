@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import output
+from ..arguments import finish, output
 from ..array import Array
 from ..chunks import in_chunks
 from ..records import records
@@ -136,9 +136,7 @@ def cast_dequant(
         halves = codes.reshape(-1, 2, LANES)
         halves[:, int(half_block)] = flat.reshape(-1, LANES)
         halves[:, int(not half_block)] = 0
-    if out is not None and codes is not out:
-        np.copyto(out, codes)
-        codes = out
+    codes = finish(codes, out, codes)
     return Array._wrap(codes, fmt)
 
 

@@ -146,9 +146,7 @@ def fixpipe(
     codes = output(direct, values.shape, target.storage, target, values)
     _run(stages, values, codes, 1 if read is None else read.m1.size, threads)
     if layout == "ND":
-        if out is not None and codes is not out:
-            np.copyto(out, codes)
-        return Array._wrap(codes if out is None else out, target)
+        return Array._wrap(finish(codes, out, codes), target)
     blocks = nd_to_nz(codes, None)
     if out is not None:
         result = output(out, blocks.shape, target.storage, target, values)

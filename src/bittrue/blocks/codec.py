@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import exact_blocks
-from ..arguments import output, quantized_dtype, target_of, values_of
+from ..arguments import finish, output, quantized_dtype, target_of, values_of
 from ..codec import encode as encode_elements
 from ..formats import Format, format
 from ..kinds.block import BlockFormat, BlockRule, Nonfinite, ScaledFormat
@@ -335,10 +335,7 @@ def _delivered(found: Array, result: Array, out: Array | None) -> Array:
     """Return what was found: in `out` where given, else in `result`, which has its shape and dtype."""
     if found is not result:
         np.copyto(result, found)
-    if out is None or out is result:
-        return result
-    np.copyto(out, result)
-    return out
+    return finish(result, out, result)
 
 
 def _converted(found: Array, dtype: np.dtype[Any]) -> Array:

@@ -52,6 +52,14 @@ SaturationOption = Annotated[
         metavar="STATE",
     ),
 ]
+QuantOption = Annotated[
+    str | None,
+    typer.Option(
+        "--quant",
+        help="Fixpipe's parameter word; for a mode per column words by comma, or a .bin or .npy of uint64.",
+        metavar="WORD",
+    ),
+]
 LayoutOption = Annotated[
     str | None,
     typer.Option("--layout", help="Of ACTUAL: ND (default), or NZ, blocks as Fixpipe writes them.", metavar="LAYOUT"),
@@ -475,13 +483,7 @@ def diagnose(
     mode: Annotated[
         str | None, typer.Option(help="ascend: quantisation mode of Fixpipe, as REQ8.", metavar="MODE")
     ] = None,
-    quant: Annotated[
-        str | None,
-        typer.Option(
-            help="ascend: its parameter word; for a mode per column words by comma, or a .bin or .npy of uint64.",
-            metavar="WORD",
-        ),
-    ] = None,
+    quant: QuantOption = None,
     relu: Annotated[bool, typer.Option("--relu", help="ascend: Fixpipe with ReLU.")] = False,
     json: Json = False,
 ) -> None:
@@ -547,12 +549,7 @@ def fixpipe(
     source: Annotated[str, typer.Argument(help="Accumulators [m, n]: .npy, .bin or .raw.", metavar="ACC")],
     mode: Annotated[str, typer.Option(help="Quantisation mode, as VREQ8.", metavar="MODE")],
     output: Annotated[str, typer.Option("--output", "-o", help=".npy, .bin or .raw.", metavar="OUT")],
-    quant: Annotated[
-        str | None,
-        typer.Option(
-            help="Parameter word; for a mode per column words by comma, or a .bin or .npy of uint64.", metavar="WORD"
-        ),
-    ] = None,
+    quant: QuantOption = None,
     product: Annotated[str, typer.Option(help="950, a2, 2201 ...", metavar="PRODUCT")] = "950",
     relu: Annotated[bool, typer.Option("--relu", help="With ReLU.")] = False,
     alpha: Annotated[

@@ -33,6 +33,13 @@ def _set_units(largest: Any, scale: Any, back: Any) -> None:
 
 
 @njit(nogil=True, error_model="numpy")
+def _rows(work: Any, n: int) -> Any:
+    """Room for `largest`, `scale` and `back`, and their patterns for `_set_units`."""
+    largest, scale, back = work[0, :n], work[1, :n], work[2, :n]
+    return largest, scale, back, (largest.view(np.int64), scale.view(np.int64), back.view(np.int64))
+
+
+@njit(nogil=True, error_model="numpy")
 def _units(x: Any) -> Any:
     """The nearest integer, ties to even."""
     return (x + _MAGIC) - _MAGIC
@@ -50,8 +57,8 @@ def aligned(acc: Any, a: Any, b: Any, power_a: Any, power_b: Any, step: int, wor
     """
     widest_vectors()
     n = acc.shape[1]
-    largest, scale, back, total = work[0, :n], work[1, :n], work[2, :n], work[3, :n]
-    patterns = largest.view(np.int64), scale.view(np.int64), back.view(np.int64)
+    largest, scale, back, patterns = _rows(work, n)
+    total = work[3, :n]
     for i in range(a.shape[0]):
         row = acc[i]
         for start in range(0, a.shape[1], step):
@@ -84,8 +91,7 @@ def aligned_singly(acc: Any, a: Any, b: Any, power_a: Any, power_b: Any, work: A
     """
     widest_vectors()
     n = acc.shape[1]
-    largest, scale, back = work[0, :n], work[1, :n], work[2, :n]
-    patterns = largest.view(np.int64), scale.view(np.int64), back.view(np.int64)
+    largest, scale, back, patterns = _rows(work, n)
     for i in range(a.shape[0]):
         row = acc[i]
         for k in range(a.shape[1]):
@@ -120,8 +126,7 @@ def aligned_blocks(
     """
     widest_vectors()
     n = acc.shape[1]
-    largest, scale, back = work[0, :n], work[1, :n], work[2, :n]
-    patterns = largest.view(np.int64), scale.view(np.int64), back.view(np.int64)
+    largest, scale, back, patterns = _rows(work, n)
     for i in range(a.shape[0]):
         row = acc[i]
         for block in range(scale_a.shape[1]):
