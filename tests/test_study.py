@@ -7,6 +7,7 @@ import importlib
 import io
 import json
 import math
+import re
 import subprocess
 import sys
 import textwrap
@@ -23,6 +24,7 @@ from bittrue import studying
 from bittrue.cli import main
 from bittrue.convert.report import decibels
 from bittrue.files import FileError, load, save
+from bittrue.studying import html
 from bittrue.studying import values as studied
 from bittrue.studying.report import Cost, Spread
 
@@ -202,6 +204,15 @@ def test_memory_does_not_grow_with_the_tensor(tmp_path: Path) -> None:
     arguments = [sys.executable, "-c", textwrap.dedent(code), *(tmp_path / f"{n}.npy" for n in ("small", "large"))]
     done = subprocess.run(arguments, capture_output=True, text=True, check=True)
     assert int(done.stdout) < 20_000  # kB; the tensor has 32 768
+
+
+def test_names_in_the_drawing_stand_at_their_own_points() -> None:
+    points = {"upper": (100.0, 100.0), "lower": (100.0, 106.0), "far": (400.0, 20.0)}
+    names = html._Names(list(points.values()), [points["upper"], points["far"]])
+    for name, own in points.items():
+        text = names.put(*own, name)
+        x, y = (float(re.search(f" {axis}='([^']*)'", text)[1]) for axis in "xy")  # type: ignore[index]
+        assert min(points, key=lambda n: math.dist(points[n], (x, y - 4))) == name, text
 
 
 def test_summary_front_and_worst() -> None:

@@ -193,12 +193,13 @@ def _front(summary: Sequence[Summary], colours: dict[str, str]) -> str:
 
 
 class _Names:
-    """Puts names beside points, where they cover each other, other points and a line the least."""
+    """Puts names beside points, nearest to their own, where they cover other names, points and a line the least."""
 
     _AROUND = ((9, 4, "start"), (-9, 4, "end"), (0, -10, "middle"), (0, 17, "middle"), (7, -7, "start"),
                (7, 15, "start"), (-7, -7, "end"), (-7, 15, "end"), (9, 24, "start"), (-9, 24, "end"))
 
     def __init__(self, points: Sequence[tuple[float, float]], line: Sequence[tuple[float, float]]) -> None:
+        self._points = points
         self._boxes = [(x - 6, y - 6, x + 6, y + 6, 5.0) for x, y in points]
         for (a, b), (c, d) in zip(line, line[1:]):
             steps = max(int(math.hypot(c - a, d - b) / 6), 1)
@@ -211,7 +212,9 @@ class _Names:
             left, top, right, bottom = box(way)
             outside = left < _LEFT or right > _W or top < 0 or bottom > _H - _BOTTOM
             over = (w for a, b, c, d, w in self._boxes if a < right and c > left and b < bottom and d > top)
-            return 50.0 * outside + sum(over)
+            at = x + way[0], y + way[1] - 4  # the middle of the name's edge
+            nearer = sum(math.dist(at, other) < math.dist(at, (x, y)) for other in self._points)
+            return 50.0 * outside + 4.0 * nearer + sum(over)
 
         def box(way: tuple[float, float, str]) -> tuple[float, float, float, float]:
             wide = 6.3 * len(name)
