@@ -207,8 +207,8 @@ def test_memory_does_not_grow_with_the_tensor(tmp_path: Path) -> None:
 
 
 def test_names_in_the_drawing_stand_at_their_own_points() -> None:
-    points = {"upper": (100.0, 100.0), "lower": (100.0, 106.0), "far": (400.0, 20.0)}
-    names = html._Names(list(points.values()), [points["upper"], points["far"]])
+    points = {"hifloat8": (78.0, 200.0), "float8_e4m3fn": (78.0, 206.0), "mx9": (500.0, 20.0)}
+    names = html._Names(list(points.values()), [points["hifloat8"], points["mx9"]])
     for name, own in points.items():
         text = names.put(*own, name)
         x, y = (float(re.search(f" {axis}='([^']*)'", text)[1]) for axis in "xy")  # type: ignore[index]
